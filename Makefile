@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+#
+# A front door for the Meson build: `make help` lists what there is.
+
+BUILD ?= build
+comma := ,
+# Installs the packages that a target needs and that are missing. Where the
+# packages come from elsewhere: make check SETUP=true
+SETUP ?= setup/install
+
+MESON = meson
+NINJA = ninja
+# Quiet: the compiler's words, but not one line a file.
+COMPILE = $(NINJA) --quiet -C
+COUNT = python3 tests/tools/count.py
+
+# $(call run-tests,BUILD DIRECTORY): the tests, the logs of those that fail, and
+# the count as the last line. The count decides: it also sees a test that ran
+# nothing. SUITE=unit|contract|stress runs one tier.
+define run-tests
+	@rm -f $(1)/meson-logs/testlog*
+	@$(MESON) test -C $(1) --no-rebuild --print-errorlogs $(if $(SUITE),--suite $(SUITE)) || true
+	@$(COUNT) $(1)
+endef
+
+# $(call configure,BUILD DIRECTORY,OPTIONS): the build tree, with its log beside
+# it and the command at its top. Shown only when it fails.
+define configure
+	@mkdir -p $(1)
+	@$(MESON) setup $(1) $(2) >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }
+	@ln -sfn tools/hotline/hotline $(1)/hotline
+endef
+
+.PHONY: all
+all: $(BUILD)/build.ninja
+	@$(COMPILE) $(BUILD)
+
+$(BUILD)/build.ninja:
+	$(call configure,$(BUILD),--buildtype=debugoptimized)
+
+.PHONY: setup-build setup-check setup-demo
+setup-build setup-check setup-demo: setup-%:
+	@$(SETUP) build $(if $(filter-out build,$*),$*)
+
+# The packages come first, also under -j: configuring needs them.
+.PHONY: check
+check: setup-check
+	@$(MAKE) --no-print-directory all
+	$(call run-tests,$(BUILD))
+
+.PHONY: demo
+demo: setup-demo
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh $(BUILD)
+
+# The same tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+.PHONY: sanitize
+sanitize: setup-check
+	@$(MAKE) --no-print-directory build-asan/build.ninja
+	@$(COMPILE) build-asan
+	$(call run-tests,build-asan)
+
+build-asan/build.ninja:
+	$(call configure,build-asan,--buildtype=debugoptimized -Db_sanitize=address$(comma)undefined -Db_lundef=false)
+
+# Everything, tests included, without a single warning.
+.PHONY: werror werror-gcc werror-clang
+werror: werror-gcc werror-clang
+werror-gcc werror-clang: werror-%: setup-check
+	@$(MAKE) --no-print-directory build-$*/build.ninja
+	@$(COMPILE) build-$*
+
+build-gcc/build.ninja: export CC = gcc
+build-gcc/build.ninja: export CXX = g++
+build-clang/build.ninja: export CC = clang
+build-clang/build.ninja: export CXX = clang++
+build-gcc/build.ninja build-clang/build.ninja: %/build.ninja:
+	$(call configure,$*,--buildtype=debugoptimized -Dwerror=true)
+
+.PHONY: fuzz
+fuzz: setup-check
+	@tests/fuzz/run.sh
+
+# make install [prefix=/usr] [DESTDIR=/tmp/root]
+.PHONY: install
+install: all
+	@$(if $(prefix),$(MESON) configure $(BUILD) -Dprefix=$(prefix))
+	@DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --quiet
+
+.PHONY: clean
+clean:
+	@rm -rf $(BUILD) build-asan build-gcc build-clang
+
+.PHONY: help
+help:
+	@echo 'make            builds into $(BUILD)/; the command is $(BUILD)/hotline'
+	@echo 'make check      installs what is missing, builds, runs the tests (SUITE=unit for one tier)'
+	@echo 'make demo       installs what is missing, builds, shows what Hotline does'
+	@echo 'make sanitize   the tests under ASan and UBSan, in build-asan/'
+	@echo 'make werror     builds everything with gcc and clang, warnings are errors'
+	@echo 'make fuzz       feeds broken input to what reads files'
+	@echo 'make install    installs into prefix=/usr/local, below DESTDIR'
+	@echo 'make clean      removes the build trees'
+
+

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Counts the tests that `meson test` ran in a build directory.
+
+Usage: count.py BUILD_DIRECTORY
+
+Prints each failure and each skip with its reason, and as the last line
+`N passed, N failed`, with `, N skipped` behind it when some were skipped. Each
+subtest of a TAP test counts. Exits 1 if anything failed or if no test passed.
+
+Two logs are read, since neither tells all: testlog.junit.xml has the subtests,
+testlog.json has what became of the test program itself. A program that is
+killed, leaks or exits non-zero after its last subtest counts as one failure
+more, and so does one that ran nothing and did not say why.
+"""
+
+import json
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+GOOD = {"OK", "EXPECTEDFAIL"}
+
+
+def subtests_by_name(path):
+    """Maps the name of a test to its list of (subtest, outcome, reason)."""
+    found = {}
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
+        # Tests without subtests share one suite that bears the project's name
+        # alone; a test with subtests has PROJECT.TEST.
+        _, dot, name = suite.get("name").partition(".")
+        if not dot:
+            continue
+        cases = found.setdefault(name, [])
+        for case in suite.iter("testcase"):
+            outcome = "passed"
+            if case.find("skipped") is not None:
+                outcome = "skipped"
+            elif case.find("failure") is not None or case.find("error") is not None:
+                outcome = "failed"
+            reason = (case.findtext("system-out") or "").strip()
+            cases.append((case.get("name"), outcome, reason))
+    return found
+
+
+def skip_reason(record):
+    """Why a whole test was skipped; None if it did not say so."""
+    plan = re.search(r"^1\.\.0\s*#\s*skip\w*:?\s*(.*)$", record.get("stdout") or "", re.I | re.M)
+    if plan:
+        return plan.group(1)
+    if record["returncode"] == 77:
+        lines = ((record.get("stdout") or "") + (record.get("stderr") or "")).strip().splitlines()
+        return lines[-1] if lines else "exit status 77"
+    return None
+
+
+def outcomes(build):
+    """Yields (test, outcome, reason) for every subtest and every test without any."""
+    logs = os.path.join(build, "meson-logs")
+    subtests = subtests_by_name(os.path.join(logs, "testlog.junit.xml"))
+    with open(os.path.join(logs, "testlog.json"), encoding="utf-8") as stream:
+        for record in map(json.loads, stream):
+            name, result = record["name"], record["result"]
+            cases = subtests.get(name, [])
+            for case, outcome, reason in cases:
+                yield f"{name}: {case}", outcome, reason
+            if result == "SKIP" and not cases:
+                reason = skip_reason(record)
+                if reason is None:
+                    yield name, "failed", "ran no test and gave no reason"
+                else:
+                    yield name, "skipped", reason
+            elif result in GOOD and not cases:
+                yield name, "passed", ""
+            elif result not in GOOD | {"SKIP"} and not any(c[1] == "failed" for c in cases):
+                yield name, "failed", f"{result}, exit status {record['returncode']}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    try:
+        for test, outcome, reason in outcomes(sys.argv[1]):
+            count[outcome] += 1
+            if outcome != "passed":
+                print(f"{outcome}: {test}" + (f" ({reason})" if reason else ""))
+    except (OSError, ValueError, ElementTree.ParseError) as error:
+        print(f"no log of a test run in {sys.argv[1]}: {error}")
+        count["failed"] += 1
+    skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
+    print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
+    sys.exit(0 if count["passed"] and not count["failed"] else 1)
+
+
+if __name__ == "__main__":
+    main()
