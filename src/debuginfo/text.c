@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for n more bytes and the zero byte behind them. */
+static bool reserve(struct hl_text *text, size_t n)
+{
+	if (text->failed)
+		return false;
+	if (n < text->room && text->len < text->room - n)
+		return true;
+
+	size_t room = text->room ? text->room : 256;
+
+	while (room - text->len <= n) {
+		if (room > SIZE_MAX / 2) {
+			text->failed = true;
+			return false;
+		}
+		room *= 2;
+	}
+	char *at = realloc(text->at, room);
+
+	if (!at) {
+		text->failed = true;
+		return false;
+	}
+	text->at = at;
+	text->room = room;
+	return true;
+}
+
+void hl_text_add(struct hl_text *text, const char *bytes, size_t n)
+{
+	if (!reserve(text, n))
+		return;
+	memcpy(text->at + text->len, bytes, n);
+	text->len += n;
+	text->at[text->len] = '\0';
+}
+
+void hl_text_puts(struct hl_text *text, const char *string)
+{
+	hl_text_add(text, string, strlen(string));
+}
+
+void hl_text_putc(struct hl_text *text, char c)
+{
+	hl_text_add(text, &c, 1);
+}
+
+void hl_text_spaces(struct hl_text *text, size_t n)
+{
+	if (!reserve(text, n))
+		return;
+	memset(text->at + text->len, ' ', n);
+	text->len += n;
+	text->at[text->len] = '\0';
+}
+
+void hl_text_u64_width(struct hl_text *text, uint64_t value, unsigned width)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do {
+		digits[sizeof(digits) - ++n] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	if (n < width)
+		hl_text_spaces(text, width - n);
+	hl_text_add(text, digits + sizeof(digits) - n, n);
+}
+
+void hl_text_u64(struct hl_text *text, uint64_t value)
+{
+	hl_text_u64_width(text, value, 0);
+}
+
+void hl_text_printf(struct hl_text *text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (n < 0 || !reserve(text, (size_t)n)) {
+		text->failed = true;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(text->at + text->len, (size_t)n + 1, format, args);
+	va_end(args);
+	text->len += (size_t)n;
+}
+
+void hl_text_reset(struct hl_text *text)
+{
+	text->len = 0;
+	if (text->at)
+		text->at[0] = '\0';
+}
+
+void hl_text_free(struct hl_text *text)
+{
+	free(text->at);
+	*text = (struct hl_text)HL_TEXT_INIT;
+}
