@@ -75,8 +75,7 @@ static void bind_fields(struct hl_placing *placing, const struct hl_types *types
 	       ends_open(types, types->member[field[last - 1].member].type))
 		field[--last].flags |= HL_FIELD_LAST;
 	for (uint32_t i = 1; i < last; i++)
-		if ((field[i].bits && field[i - 1].bits) ||
-		    (!field[i - 1].size && !(field[i - 1].flags & HL_FIELD_FIXED)))
+		if (field[i].bits && field[i - 1].bits)
 			field[i].flags |= HL_FIELD_WITH_PREVIOUS;
 }
 

@@ -15,8 +15,7 @@
 #define HL_FIELD_FIXED		0x01	/* must stay at the front, in this order: base, vptr */
 #define HL_FIELD_LAST		0x02	/* must stay at the end: flexible array, virtual base */
 #define HL_FIELD_NEW_LINE	0x04	/* begins a line: the proposal writes aligned(line) on it */
-#define HL_FIELD_WITH_PREVIOUS	0x08	/* goes where the field before it goes: a run of bit-fields,
-					 * what a zero-size marker stands before */
+#define HL_FIELD_WITH_PREVIOUS	0x08	/* goes where the field before it goes: a run of bit-fields */
 #define HL_FIELD_NEW_UNIT	0x10	/* bit-field that begins a unit of its type: behind int :0 */
 #define HL_FIELD_PACKED		0x20	/* this member alone is packed */
 
@@ -66,8 +65,9 @@ void hl_place(struct hl_placing *placing, unsigned line);
 
 /* Reorders the fields so that the size is the least that can be had, moving as
  * few as it needs, and places them.  Fields that are fixed, last or runs stay so.
- * No field crosses one with HL_FIELD_NEW_LINE: each line's fields are ordered
- * among themselves, and the mark passes to the one that then stands first.
+ * No field crosses one with HL_FIELD_NEW_LINE: the fields that it begins are ordered
+ * among themselves, and the mark passes to the one that then stands first.  Nor
+ * does one cross a member of no size, which marks where a group begins.
  * 0; -ENOMEM, then nothing was changed. */
 int hl_place_smallest(struct hl_placing *placing, unsigned line);
 

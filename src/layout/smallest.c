@@ -2,8 +2,8 @@
 /*
  * The order of fields that makes a struct smallest.
  *
- * The fields are cut into sections at each HL_FIELD_NEW_LINE, and a section into
- * items that stay together.  A pass walks the items in some order, and whenever
+ * The fields are cut into sections at each HL_FIELD_NEW_LINE and each member of no
+ * size, which marks where a group begins, and a section into items that stay together.  A pass walks the items in some order, and whenever
  * the next one would leave a hole it first fetches a later one that fits in.
  * Walked in the order of the source, it moves little; when that is not enough,
  * the items are walked by falling alignment, which leaves no holes between
@@ -40,7 +40,7 @@ struct smallest {
 	struct item *item;		/* of the section, in the order of the source */
 	uint32_t n;
 	uint32_t fixed, open;		/* items that stay first; items before those that stay last */
-	bool last_section;
+	enum { LAST_SECTION, BEFORE_LINE, BEFORE_MARKER } kind;	/* of section: what follows */
 	struct hl_cursor start;		/* where the section begins */
 	uint32_t *order, *best, *next, *sorted;	/* scratch: indexes of items */
 	uint64_t best_size;
@@ -76,11 +76,12 @@ static uint64_t put_item(const struct smallest *s, struct hl_cursor *cursor,
 	return start / 8;
 }
 
-/* What is to be least: the size, or for a section that is not the last the lines. */
+/* What is to be least: the size of all, the lines, or where the next section begins. */
 static uint64_t section_size(const struct smallest *s, const struct hl_cursor *cursor)
 {
-	return s->last_section ? hl_cursor_size(cursor, s->placing) :
-				 hl_round_up(cursor->end, (uint64_t)s->line * 8);
+	if (s->kind == LAST_SECTION)
+		return hl_cursor_size(cursor, s->placing);
+	return hl_round_up(cursor->end, s->kind == BEFORE_LINE ? (uint64_t)s->line * 8 : 8);
 }
 
 static uint64_t size_of_order(const struct smallest *s, const uint32_t *order)
@@ -348,6 +349,11 @@ static void finish_section(struct smallest *s, uint32_t from, bool new_line)
 		s->placing->field[from].flags |= HL_FIELD_NEW_LINE;
 }
 
+static bool is_marker(const struct hl_field *field)
+{
+	return !field->size && !(field->flags & (HL_FIELD_FIXED | HL_FIELD_LAST));
+}
+
 /* Cuts the section's fields into items. */
 static void fill_items(struct smallest *s, uint32_t from, uint32_t to)
 {
@@ -360,7 +366,7 @@ static void fill_items(struct smallest *s, uint32_t from, uint32_t to)
 			item = &s->item[s->n++];
 			*item = (struct item){ .first = i, .before = NONE,
 					       .bits = field->bits != 0 };
-			if (field->flags & HL_FIELD_FIXED)
+			if (field->flags & HL_FIELD_FIXED || (i == from && is_marker(field)))
 				s->fixed = s->n;
 			if (!(field->flags & HL_FIELD_LAST))
 				s->open = s->n;
@@ -374,14 +380,24 @@ static void fill_items(struct smallest *s, uint32_t from, uint32_t to)
 		s->open = s->fixed;
 }
 
-/* Where the fields that begin a line at `from` end. */
 static uint32_t section_end(const struct hl_placing *placing, uint32_t from)
 {
 	uint32_t to = from + 1;
 
-	while (to < placing->n && !(placing->field[to].flags & HL_FIELD_NEW_LINE))
+	while (to < placing->n && !(placing->field[to].flags & HL_FIELD_NEW_LINE) &&
+	       !is_marker(&placing->field[to]))
 		to++;
 	return to;
+}
+
+static void set_kind(struct smallest *s, uint32_t to)
+{
+	if (to == s->placing->n)
+		s->kind = LAST_SECTION;
+	else if (s->placing->field[to].flags & HL_FIELD_NEW_LINE)
+		s->kind = BEFORE_LINE;
+	else
+		s->kind = BEFORE_MARKER;
 }
 
 static void order_sections(struct smallest *s)
@@ -399,7 +415,7 @@ static void order_sections(struct smallest *s)
 			if (s->start.align < s->line)
 				s->start.align = s->line;
 		}
-		s->last_section = to == s->placing->n;
+		set_kind(s, to);
 		fill_items(s, from, to);
 		order_section(s);
 		finish_section(s, from, new_line);
