@@ -14,12 +14,13 @@ NINJA = ninja
 COMPILE = $(NINJA) --quiet -C
 COUNT = python3 tests/tools/count.py
 
-# $(call run-tests,BUILD DIRECTORY): the tests, the logs of those that fail, and
+# $(call run-tests,BUILD DIRECTORY): the tests, the output of those that fail, and
 # the count as the last line. The count decides: it also sees a test that ran
 # nothing. SUITE=unit|contract|stress runs one tier.
 define run-tests
 	@rm -f $(1)/meson-logs/testlog*
-	@$(MESON) test -C $(1) --no-rebuild --print-errorlogs $(if $(SUITE),--suite $(SUITE)) || true
+	@$(MESON) test -C $(1) --no-rebuild $(if $(SUITE),--suite $(SUITE)) | \
+		sed -un 's/^ *\([0-9]*\/[0-9]* \)/\1/p'
 	@$(COUNT) $(1)
 endef
 

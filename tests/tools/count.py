@@ -4,9 +4,10 @@
 
 Usage: count.py BUILD_DIRECTORY
 
-Prints each failure and each skip with its reason, and as the last line
-`N passed, N failed`, with `, N skipped` behind it when some were skipped. Each
-subtest of a TAP test counts. Exits 1 if anything failed or if no test passed.
+Prints what the tests that failed had to say, then each failure and each skip
+with its reason, and as the last line `N passed, N failed`, with `, N skipped`
+behind it when some were skipped. Each subtest of a TAP test counts. Exits 1 if
+anything failed or if no test passed.
 
 Two logs are read, since neither tells all: testlog.junit.xml has the subtests,
 testlog.json has what became of the test program itself. A program that is
@@ -21,6 +22,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 GOOD = {"OK", "EXPECTEDFAIL"}
+# Of the output of a test that failed, the last lines.
+OUTPUT_LINES = 200
 
 
 def subtests_by_name(path):
@@ -55,40 +58,54 @@ def skip_reason(record):
     return None
 
 
-def outcomes(build):
-    """Yields (test, outcome, reason) for every subtest and every test without any."""
-    logs = os.path.join(build, "meson-logs")
-    subtests = subtests_by_name(os.path.join(logs, "testlog.junit.xml"))
-    with open(os.path.join(logs, "testlog.json"), encoding="utf-8") as stream:
-        for record in map(json.loads, stream):
-            name, result = record["name"], record["result"]
-            cases = subtests.get(name, [])
-            for case, outcome, reason in cases:
-                yield f"{name}: {case}", outcome, reason
-            if result == "SKIP" and not cases:
-                reason = skip_reason(record)
-                if reason is None:
-                    yield name, "failed", "ran no test and gave no reason"
-                else:
-                    yield name, "skipped", reason
-            elif result in GOOD and not cases:
-                yield name, "passed", ""
-            elif result not in GOOD | {"SKIP"} and not any(c[1] == "failed" for c in cases):
-                yield name, "failed", f"{result}, exit status {record['returncode']}"
+def judge(record, cases):
+    """Yields (test, outcome, reason) for the subtests of a test, or for itself."""
+    name, result = record["name"], record["result"]
+    for case, outcome, reason in cases:
+        yield f"{name}: {case}", outcome, reason
+    if result == "SKIP" and not cases:
+        reason = skip_reason(record)
+        if reason is None:
+            yield name, "failed", "ran no test and gave no reason"
+        else:
+            yield name, "skipped", reason
+    elif result in GOOD and not cases:
+        yield name, "passed", ""
+    elif result not in GOOD | {"SKIP"} and not any(c[1] == "failed" for c in cases):
+        yield name, "failed", f"{result}, exit status {record['returncode']}"
+
+
+def print_output(record):
+    """Prints what a test wrote, without its subtests that passed."""
+    print(f"---- output of {record['name']}")
+    text = (record.get("stdout") or "") + (record.get("stderr") or "")
+    lines = [line for line in text.splitlines() if not re.match(r"ok\b", line)]
+    print("\n".join(lines[-OUTPUT_LINES:]))
+    print("----")
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    logs = os.path.join(sys.argv[1], "meson-logs")
     count = {"passed": 0, "failed": 0, "skipped": 0}
+    remarks = []
     try:
-        for test, outcome, reason in outcomes(sys.argv[1]):
-            count[outcome] += 1
-            if outcome != "passed":
-                print(f"{outcome}: {test}" + (f" ({reason})" if reason else ""))
+        subtests = subtests_by_name(os.path.join(logs, "testlog.junit.xml"))
+        with open(os.path.join(logs, "testlog.json"), encoding="utf-8") as stream:
+            for record in map(json.loads, stream):
+                failed_before = count["failed"]
+                for test, outcome, reason in judge(record, subtests.get(record["name"], [])):
+                    count[outcome] += 1
+                    if outcome != "passed":
+                        remarks.append(f"{outcome}: {test}" + (f" ({reason})" if reason else ""))
+                if count["failed"] > failed_before:
+                    print_output(record)
     except (OSError, ValueError, ElementTree.ParseError) as error:
-        print(f"no log of a test run in {sys.argv[1]}: {error}")
         count["failed"] += 1
+        remarks.append(f"failed: no log of a test run in {sys.argv[1]} ({error})")
+    for remark in remarks:
+        print(remark)
     skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
     print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
     sys.exit(0 if count["passed"] and not count["failed"] else 1)
