@@ -82,7 +82,7 @@ build-gcc/build.ninja build-clang/build.ninja: %/build.ninja:
 fuzz: setup-check
 	@tests/fuzz/run.sh
 
-# make install [prefix=/usr] [DESTDIR=/tmp/root]
+# make install [prefix=/usr] [DESTDIR=/tmp/root]; the build tree remembers the prefix.
 .PHONY: install
 install: all
 	@$(if $(prefix),$(MESON) configure $(BUILD) -Dprefix=$(prefix))
