@@ -3,6 +3,7 @@
 """The public headers, to a compiler: what must compile does so without a warning,
 what must not fails with a message that says what to do."""
 
+import errno
 import glob
 import os
 import platform
@@ -11,7 +12,7 @@ import tempfile
 
 import compilers
 import tap
-from compilers import CXX
+from compilers import C, CXX
 
 SOURCE = os.environ["HOTLINE_SOURCE"]
 BUILD = os.environ["HOTLINE_BUILD"]
@@ -233,6 +234,32 @@ def emits_prefetchw(compiler):
     tap.matches(r"^\s*prefetchw\b", result.stdout)
 
 
+def sizes_at_run_time(compiler):
+    """The library's own sources, for this word size too: the sizes are those of the machine."""
+    compiler.require()
+    text = ("#include <stdio.h>\n#include <hotline/cacheline.h>\n"
+            "int main(void)\n{\n"
+            '\tprintf("%zu %zu\\n", hl_cache_line_size(), hl_cache_line_pair_size());\n'
+            "\treturn 0;\n}\n")
+    sources = glob.glob(os.path.join(SOURCE, "src/cacheline/*.c"))
+    with tempfile.TemporaryDirectory() as directory:
+        program = os.path.join(directory, "program")
+        result = compile_text(compiler, text, "-D_GNU_SOURCE=", "-pthread", *WARNINGS, *sources,
+                              "-o", program)
+        tap.equal(result.returncode, 0, result.stderr)
+        try:
+            line, pair = map(int, tap.run_ok([program]).stdout.split())
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            raise tap.Skip("it builds, but the kernel runs no 32-bit programs") from error
+    reported = int(tap.run(["getconf", "LEVEL1_DCACHE_LINESIZE"]).stdout.strip() or 0)
+    if reported:
+        tap.equal(line, reported)
+    x86_64 = platform.machine() == "x86_64" and "-m32" not in compiler.command
+    tap.equal(pair, 2 * line if x86_64 else line)
+
+
 def headers():
     found = glob.glob(os.path.join(SOURCE, "include/hotline/*.h"))
     found += glob.glob(os.path.join(BUILD, "include/hotline/*.h"))
@@ -243,6 +270,8 @@ def main():
     for compiler in compilers.all_words():
         for header in headers():
             tap.add(f"{compiler.name}: {header} stands alone", stands_alone, compiler, header)
+        if compiler.language == C:
+            tap.add(f"{compiler.name}: the sizes at run time", sizes_at_run_time, compiler)
     add_cases()
     for compiler in compilers.native():
         tap.add(f"{compiler.name}: as a system header it is silent", silent_as_system_header,
