@@ -79,17 +79,14 @@ uint64_t hl_shape_used_bytes(const struct hl_types *types, hl_type_id id)
 
 /* The aligned unit of its declared type in which the bit-field begins.  A bit-field
  * of a packed struct may run on into the next. */
-static void place_in_unit(struct hl_slot *slot, const struct hl_types *types,
-			  const struct hl_member *member)
+static void place_in_unit(struct hl_slot *slot, uint64_t at, uint64_t unit, uint16_t bits)
 {
-	uint64_t unit = hl_member_size(types, member);
-
 	if (unit == 0 || unit > MAX_UNIT_BYTES)
 		unit = 1;
 	slot->size = unit;
-	slot->offset = member->bit_offset / (unit * 8) * unit;
-	slot->bit_offset = (uint16_t)(member->bit_offset % (unit * 8));
-	slot->bit_size = member->bit_size;
+	slot->offset = at / (unit * 8) * unit;
+	slot->bit_offset = (uint16_t)(at % (unit * 8));
+	slot->bit_size = bits;
 }
 
 static void fill_slot(struct hl_slot *slot, const struct hl_types *types, uint32_t index)
@@ -98,7 +95,8 @@ static void fill_slot(struct hl_slot *slot, const struct hl_types *types, uint32
 
 	*slot = (struct hl_slot){ .member = index };
 	if (member->bit_size) {
-		place_in_unit(slot, types, member);
+		place_in_unit(slot, member->bit_offset, hl_member_size(types, member),
+			      member->bit_size);
 		return;
 	}
 	slot->offset = member->bit_offset / 8;
@@ -350,6 +348,13 @@ static int reset(struct hl_shape *shape, uint32_t n)
 	return 0;
 }
 
+static void set_extent(struct hl_shape *shape, uint64_t size, uint32_t align, unsigned line)
+{
+	shape->size = size;
+	shape->align = align;
+	shape->lines = size / line + (size % line != 0);
+}
+
 int hl_shape_measure(struct hl_shape *shape, const struct hl_types *types, hl_type_id id,
 		     unsigned line)
 {
@@ -359,9 +364,7 @@ int hl_shape_measure(struct hl_shape *shape, const struct hl_types *types, hl_ty
 
 	if (error)
 		return error;
-	shape->size = type->size;
-	shape->align = hl_type_align(types, id);
-	shape->lines = shape->size / line + (shape->size % line != 0);
+	set_extent(shape, type->size, hl_type_align(types, id), line);
 
 	bool ordered = fill_slots(shape, types, type);
 
@@ -374,6 +377,43 @@ int hl_shape_measure(struct hl_shape *shape, const struct hl_types *types, hl_ty
 	if (!error)
 		note_padding(shape, &walk, type);
 	return error;
+}
+
+static void fill_placed_slots(struct hl_shape *shape, const struct hl_placing *placing)
+{
+	for (uint32_t i = 0; i < placing->n; i++) {
+		const struct hl_field *field = &placing->field[i];
+		struct hl_slot *slot = &shape->slot[i];
+
+		*slot = (struct hl_slot){ .member = field->member };
+		if (field->bits) {
+			place_in_unit(slot, field->bit_offset, field->size, field->bits);
+		} else {
+			slot->offset = field->bit_offset / 8;
+			slot->size = field->size;
+		}
+	}
+	shape->n_slots = placing->n;
+}
+
+int hl_shape_measure_placing(struct hl_shape *shape, const struct hl_types *types, hl_type_id id,
+			     const struct hl_placing *placing, unsigned line)
+{
+	struct hl_type type = types->type[hl_type_strip(types, id)];
+	struct walk walk = { .types = types, .packed = placing->packed };
+	int error = reset(shape, placing->n);
+
+	if (error)
+		return error;
+	type.size = placing->size;
+	set_extent(shape, placing->size, placing->align, line);
+	fill_placed_slots(shape, placing);
+	if (placing->overlay)
+		walk_union(shape, &walk);
+	else
+		walk_in_order(shape, &walk);
+	note_padding(shape, &walk, &type);
+	return 0;
 }
 
 uint64_t hl_shape_padding(const struct hl_types *types, hl_type_id id)

@@ -7,6 +7,7 @@
 #define HL_LAYOUT_SHAPE_H
 
 #include "debuginfo/debuginfo.h"
+#include "layout/place.h"
 
 /* One member as a picture or a report shows it. */
 struct hl_slot {
@@ -46,6 +47,9 @@ struct hl_shape {
  * the next call, through the same struct, which must be zero at first. */
 int hl_shape_measure(struct hl_shape *shape, const struct hl_types *types, hl_type_id id,
 		     unsigned line);
+/* The same for the fields of the type as `placing` has them, one slot a field. */
+int hl_shape_measure_placing(struct hl_shape *shape, const struct hl_types *types, hl_type_id id,
+			     const struct hl_placing *placing, unsigned line);
 void hl_shape_free(struct hl_shape *shape);
 
 /* The bytes of padding behind the last member, as hl_shape_measure() finds them. */
