@@ -106,8 +106,7 @@ struct hl_member {
 };
 
 /* A variable with a fixed address (global, static) of a type whose layout a
- * ruler may have something to say about: an array, a pointer with an explicit
- * alignment. */
+ * ruler may have something to say about: an array, or one that was aligned. */
 struct hl_variable {
 	const char *name;
 	hl_type_id type;

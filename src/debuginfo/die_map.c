@@ -2,7 +2,7 @@
 /*
  * A hash from the address of a DIE to a number.
  */
-#include "dwarf.h"
+#include "dwarf_reader.h"
 
 #include <errno.h>
 #include <string.h>

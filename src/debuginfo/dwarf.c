@@ -11,7 +11,7 @@
  * The tree may be hostile: depth is bounded, numbers are checked against
  * HL_MAX_*, and a reference that libdw cannot follow becomes void.
  */
-#include "dwarf.h"
+#include "dwarf_reader.h"
 
 #include <errno.h>
 #include <string.h>
@@ -1091,7 +1091,7 @@ static void read_definition(struct walk *w, Dwarf_Die *die)
 		hl_store_defined(r->store, id, w->order++);
 }
 
-/* Arrays, and pointers that were aligned: what rulers look at. */
+/* Arrays, and what was aligned by hand: what rulers look at. */
 static void read_variable(struct walk *w, Dwarf_Die *die)
 {
 	struct hl_dwarf_reader *r = w->reader;
@@ -1113,7 +1113,7 @@ static void read_variable(struct walk *w, Dwarf_Die *die)
 	}
 	int tag = dwarf_tag(&at);
 
-	if (tag != DW_TAG_array_type && !(tag == DW_TAG_pointer_type && f.alignment > 16))
+	if (tag != DW_TAG_array_type && f.alignment <= 16)
 		return;
 	struct hl_variable variable = {
 		.name = f.name, .type = read_type(r, &type, 0), .file = file_of(r, &f),

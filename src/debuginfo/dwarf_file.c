@@ -9,7 +9,7 @@
  * poured together at the end.  Types are ordered by the unit and place that
  * first defined them, so the result does not depend on the number of threads.
  */
-#include "dwarf.h"
+#include "dwarf_reader.h"
 #include "dwp.h"
 
 #include <elfutils/libdwfl.h>

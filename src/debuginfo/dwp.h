@@ -5,7 +5,7 @@
 #ifndef HL_DEBUGINFO_DWP_H
 #define HL_DEBUGINFO_DWP_H
 
-#include "dwarf.h"
+#include "dwarf_reader.h"
 
 struct hl_dwp;
 

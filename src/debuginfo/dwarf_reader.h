@@ -2,8 +2,8 @@
 /*
  * Inside the room: reading one DWARF unit into a store.
  */
-#ifndef HL_DEBUGINFO_DWARF_H
-#define HL_DEBUGINFO_DWARF_H
+#ifndef HL_DEBUGINFO_DWARF_READER_H
+#define HL_DEBUGINFO_DWARF_READER_H
 
 #include "internal.h"
 
