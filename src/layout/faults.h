@@ -28,9 +28,12 @@ const char *hl_fault_title(enum hl_fault_kind kind);
 /* Paragraphs for --explain: what is looked for, how the score is made, what to do. */
 const char *hl_fault_explanation(enum hl_fault_kind kind);
 
+struct hl_looks;		/* layout/look.h: what the types of the file look like */
+
 struct hl_ruler {
 	unsigned line;		/* bytes of a line, a power of two */
 	bool pair;		/* the prefetcher fetches pairs: what must not share is two lines apart */
+	const struct hl_looks *looks;	/* of the same types: hl_looks_build() */
 };
 
 /* One fault of one type.  What a sink is shown is valid during the call only. */

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/*
+ * false-isolation: padding or alignment that does not do what it was put there
+ * for.  Somebody paid for it, so it is the first thing to look at.
+ */
+#include "find.h"
+#include "picture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Less than this was hardly meant to keep lines apart. */
+#define LEAST_PAD 16u
+
+static bool is_isolating_pad(const struct hl_leaf *leaf)
+{
+	return leaf->look == HL_LOOK_PAD && leaf->size >= LEAST_PAD;
+}
+
+/* What counts as a field that padding protects. */
+static bool is_live(const struct hl_leaf *leaf)
+{
+	return leaf->look != HL_LOOK_PAD && leaf->size;
+}
+
+/* The last live field before leaf i, the first behind it. */
+static const struct hl_leaf *live_before(const struct hl_find *find, uint32_t i)
+{
+	while (i-- > 0)
+		if (is_live(&find->leaf[i]))
+			return &find->leaf[i];
+	return NULL;
+}
+
+static const struct hl_leaf *live_behind(const struct hl_find *find, uint32_t i)
+{
+	while (++i < find->n_leaves)
+		if (is_live(&find->leaf[i]))
+			return &find->leaf[i];
+	return NULL;
+}
+
+/* ---- The proposal: begin each group on a line ---- */
+
+/* Drops the pad arrays, begins the fields behind them on lines and aligns the whole. */
+static int without_pads(const struct hl_find *find, struct hl_placing *proposal)
+{
+	bool begins = false;
+	uint32_t n = 0;
+
+	if (!find->placed)
+		return -1;
+	if (hl_placing_copy(proposal, &find->placing))
+		return -1;
+	for (uint32_t i = 0; i < proposal->n; i++) {
+		struct hl_field field = proposal->field[i];
+		const struct hl_member *member = &find->types->member[field.member];
+
+		if (hl_look_of_member(find->looks, find->types, member) == HL_LOOK_PAD) {
+			begins = true;
+			continue;
+		}
+		if (n && (begins || (field.align >= 64 && field.align < find->apart)))
+			field.align = field.align < find->apart ? find->apart : field.align;
+		begins = false;
+		proposal->field[n++] = field;
+	}
+	proposal->n = n;
+	if (proposal->min_align < find->apart)
+		proposal->min_align = find->apart;
+	hl_place(proposal, find->line);
+	return 0;
+}
+
+/* A field's alignment that the proposal adds is written as a change of its declaration. */
+static void report(struct hl_find *find, unsigned score)
+{
+	struct hl_placing proposal = { 0 };
+	bool made = !without_pads(find, &proposal);
+	const char **changed = calloc(find->type->count + 1, sizeof(*changed));
+	struct hl_text *declared = calloc(find->type->count + 1, sizeof(*declared));
+
+	if (!changed || !declared)
+		find->rc = -ENOMEM;
+	for (uint32_t i = 0; made && changed && declared && i < proposal.n; i++) {
+		const struct hl_field *field = &proposal.field[i];
+		uint32_t top = field->member - find->type->first;
+		const struct hl_member *member = &find->types->member[field->member];
+
+		if (field->align < find->apart || hl_member_align(find->types, member) >= find->apart ||
+		    !member->name)
+			continue;
+		hl_declare(&declared[top], find->types, member->type, member->name);
+		hl_text_printf(&declared[top], " __attribute__((aligned(%u)))", find->apart);
+		changed[top] = declared[top].at;
+	}
+	hl_text_printf(&find->advice, "drop the padding, align the first member of each group and with it the "
+		       "whole to %u: %llu bytes (now %llu)", find->apart,
+		       (unsigned long long)(made ? proposal.size : find->type->size),
+		       (unsigned long long)find->type->size);
+	if (!find->rc)
+		hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, score, made ? &proposal : NULL, changed);
+	for (uint32_t i = 0; declared && i < find->type->count; i++)
+		hl_text_free(&declared[i]);
+	free(declared);
+	free(changed);
+	hl_placing_free(&proposal);
+}
+
+/* ---- Pads ---- */
+
+/* A pad between two fields that may lie on one line in spite of it. */
+static bool find_thin_pad(struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		const struct hl_leaf *before, *behind, *pad = &find->leaf[i];
+
+		if (!is_isolating_pad(pad))
+			continue;
+		before = live_before(find, i);
+		behind = live_behind(find, i);
+		if (!before || !behind || behind->offset < before->offset + before->size)
+			continue;
+		if (!hl_may_share(before->offset + before->size - 1, behind->offset, find->align,
+				  find->apart))
+			continue;
+		hl_text_printf(&find->evidence, "%llu bytes of padding in ", (unsigned long long)pad->size);
+		hl_find_path(&find->evidence, find, pad);
+		hl_text_puts(&find->evidence, " are to keep ");
+		hl_find_path(&find->evidence, find, before);
+		hl_text_puts(&find->evidence, " and ");
+		hl_find_path(&find->evidence, find, behind);
+		hl_text_printf(&find->evidence, " apart, but at some addresses (the struct is aligned to %u) both "
+			       "lie on one line of %u", find->align, find->apart);
+		hl_fault_member(find, pad);
+		hl_fault_member(find, before);
+		hl_fault_member(find, behind);
+		report(find, 850);
+		return true;
+	}
+	return false;
+}
+
+/* Pads inside, but nothing keeps the last group from what follows the struct. */
+static bool find_open_end(struct hl_find *find)
+{
+	const struct hl_leaf *pad = NULL, *first, *last;
+
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (is_isolating_pad(&find->leaf[i]))
+			pad = &find->leaf[i];
+	if (!pad || find->align >= find->apart)
+		return false;
+	first = live_behind(find, UINT32_MAX);
+	last = live_before(find, find->n_leaves);
+	if (!first || !last || last->offset < pad->offset ||
+	    !hl_may_share(last->offset + last->size - 1, find->type->size, find->align, find->apart))
+		return false;
+	hl_text_puts(&find->evidence, "padding (");
+	hl_find_path(&find->evidence, find, pad);
+	hl_text_printf(&find->evidence, ") keeps its groups apart, but the struct is aligned to %u only and "
+		       "ends with ", find->align);
+	hl_find_path(&find->evidence, find, last);
+	hl_text_puts(&find->evidence, ": its first line is shared with what precedes it in memory (");
+	hl_find_path(&find->evidence, find, first);
+	hl_text_puts(&find->evidence, "), its last with what follows");
+	hl_fault_member(find, first);
+	hl_fault_member(find, last);
+	report(find, 750);
+	return true;
+}
+
+/* ---- Alignment ---- */
+
+static bool begins_group(const struct hl_leaf *leaf, unsigned least)
+{
+	return leaf->member->align_log2 && !leaf->up &&
+	       (uint64_t)1 << (leaf->member->align_log2 - 1) >= least;
+}
+
+/* Members aligned to a line of 64 that still share where a line, or a pair, is more. */
+static bool find_small_alignment(struct hl_find *find)
+{
+	const struct hl_leaf *group = NULL;
+
+	if (find->apart <= 64)
+		return false;
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		const struct hl_leaf *leaf = &find->leaf[i];
+
+		if (!begins_group(leaf, 64))
+			continue;
+		if (group && !begins_group(leaf, find->apart) &&
+		    hl_may_share(group->offset, leaf->offset, find->align, find->apart)) {
+			hl_find_path(&find->evidence, find, group);
+			hl_text_puts(&find->evidence, " and ");
+			hl_find_path(&find->evidence, find, leaf);
+			hl_text_printf(&find->evidence, " are aligned to %u each to be apart, but share %u bytes "
+				       "that travel together", 1u << (leaf->member->align_log2 - 1),
+				       find->apart);
+			hl_fault_member(find, group);
+			hl_fault_member(find, leaf);
+			report(find, 800);
+			return true;
+		}
+		group = leaf;
+	}
+	return false;
+}
+
+/* Whether the type is a pointer to something smaller than a line that was itself
+ * to be aligned. */
+static bool is_pointer_to_small(const struct hl_find *find, hl_type_id id, uint64_t *size)
+{
+	const struct hl_type *pointer = &find->types->type[hl_type_strip(find->types, id)];
+	hl_type_id what = hl_type_strip(find->types, pointer->target);
+	enum hl_kind kind = (enum hl_kind)find->types->type[what].kind;
+
+	*size = hl_type_size(find->types, pointer->target);
+	return pointer->kind == HL_POINTER && *size && *size % find->line &&
+	       (kind == HL_BASE || kind == HL_STRUCT || kind == HL_CLASS || kind == HL_UNION ||
+		kind == HL_ENUM);
+}
+
+static void say_aligned_pointer(struct hl_find *find, const char *name, uint64_t align, uint64_t size)
+{
+	hl_text_printf(&find->evidence, "aligned(%llu) applies to the pointer %s, not to what it points to: "
+		       "elements still follow each other every %llu bytes", (unsigned long long)align,
+		       name, (unsigned long long)size);
+	hl_text_printf(&find->advice, "put the alignment on the element's type (a struct with "
+		       "__attribute__((aligned(%u)))) and allocate the elements with aligned_alloc()",
+		       find->apart);
+}
+
+static bool find_aligned_pointer(struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		const struct hl_leaf *leaf = &find->leaf[i];
+		uint64_t size;
+
+		if (!begins_group(leaf, find->line) ||
+		    !is_pointer_to_small(find, leaf->member->type, &size) ||
+		    !hl_look_counted(leaf->member->name))
+			continue;
+		say_aligned_pointer(find, leaf->member->name, 1u << (leaf->member->align_log2 - 1), size);
+		hl_fault_member(find, leaf);
+		hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, 700, NULL, NULL);
+		return true;
+	}
+	return false;
+}
+
+void hl_find_false_isolation(struct hl_find *find)
+{
+	if (find->type->kind == HL_UNION)
+		return;
+	if (find_thin_pad(find) || find_open_end(find) || find_small_alignment(find))
+		return;
+	find_aligned_pointer(find);
+}
+
+void hl_find_variable_isolation(struct hl_find *find, const struct hl_variable *variable)
+{
+	uint64_t size, align = variable->align_log2 ? (uint64_t)1 << (variable->align_log2 - 1) : 0;
+
+	if (align < find->line)
+		return;
+	if (is_pointer_to_small(find, variable->type, &size)) {
+		say_aligned_pointer(find, variable->name, align, size);
+		hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 700, variable);
+		return;
+	}
+	size = hl_type_size(find->types, variable->type);
+	if (!size || size % find->apart == 0 ||
+	    !hl_look_is_written(hl_look_of_type(find->looks, variable->type)))
+		return;
+	hl_text_printf(&find->evidence, "%s is aligned to %llu, but takes %llu bytes: what the linker places "
+		       "behind it shares its last line", variable->name, (unsigned long long)align,
+		       (unsigned long long)size);
+	hl_text_printf(&find->advice, "wrap it in a struct with __attribute__((aligned(%u))): its size is then "
+		       "%llu", find->apart,
+		       (unsigned long long)((size + find->apart - 1) / find->apart * find->apart));
+	hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 500, variable);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * straddle: a message that fits in one line but may lie across two (O1).
+ */
+#include "find.h"
+
+static uint64_t power_of_two_above(uint64_t size)
+{
+	uint64_t power = 1;
+
+	while (power < size)
+		power *= 2;
+	return power;
+}
+
+/* What its fields are: how sure it is that two CPUs hand it to each other. */
+struct sharing {
+	const struct hl_leaf *written, *link, *done, *callback;
+};
+
+static struct sharing sharing_of(const struct hl_find *find)
+{
+	struct sharing s = { 0 };
+
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		const struct hl_leaf *leaf = &find->leaf[i];
+		const struct hl_types *types = find->types;
+		const struct hl_type *type = &types->type[hl_type_strip(types, leaf->member->type)];
+
+		if (hl_look_is_written(leaf->look) && !s.written)
+			s.written = leaf;
+		if (leaf->look == HL_LOOK_LINK && !s.link)
+			s.link = leaf;
+		if (leaf->look == HL_LOOK_DONE && !s.done)
+			s.done = leaf;
+		if (type->kind == HL_POINTER && !s.callback &&
+		    types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION)
+			s.callback = leaf;
+	}
+	return s;
+}
+
+static double weight_of(const struct sharing *s)
+{
+	if (s->link && s->callback)
+		return 900;	/* a queued call: the very thing of O1 */
+	if (s->done && s->callback)
+		return 800;
+	if (s->written && (s->done || s->link))
+		return 650;
+	if (s->written)
+		return 500;
+	if (s->link && s->done)
+		return 450;
+	return s->done ? 300 : 200;
+}
+
+/* A link with nothing but another word is made to be embedded, not sent. */
+static bool is_building_block(const struct hl_find *find)
+{
+	if (hl_look_is_shared(hl_look_of_type(find->looks, find->id)) ||
+	    hl_look_is_shared(hl_look_of_type(find->looks, hl_type_strip(find->types, find->id))))
+		return true;
+	return find->type->size <= 2u * find->types->address_size;
+}
+
+static void say_what(struct hl_find *find, const struct sharing *s)
+{
+	const struct hl_leaf *said[] = { s->written, s->link, s->done, s->callback };
+	const char *before = "";
+
+	hl_text_printf(&find->evidence, "%llu bytes fit in one line of %u, and it is shared by the look "
+		       "of it (", (unsigned long long)find->type->size, find->apart);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		if (!said[i])
+			continue;
+		hl_text_puts(&find->evidence, before);
+		hl_text_printf(&find->evidence, "%s ",
+			       said[i] == s->callback ? "callback" : hl_look_name(said[i]->look));
+		hl_find_path(&find->evidence, find, said[i]);
+		hl_fault_member(find, said[i]);
+		before = ", ";
+	}
+	hl_text_puts(&find->evidence, "), ");
+}
+
+static void say_addresses(struct hl_find *find, unsigned positions, unsigned straddling)
+{
+	uint64_t first = (find->apart - find->type->size) / find->align * find->align + find->align;
+
+	hl_text_printf(&find->evidence, "but aligned to %u it lies across two lines at %u of %u addresses "
+		       "in a line (from byte %llu on)", find->align, straddling, positions,
+		       (unsigned long long)first);
+}
+
+/* In an array that begins a line: the elements that lie across two. */
+static void say_elements(struct hl_find *find)
+{
+	uint64_t size = find->type->size, factor = size & -size;
+	/* The pattern repeats after apart / gcd(size, apart) elements. */
+	uint64_t period = find->apart / (factor < find->apart ? factor : find->apart);
+	unsigned shown = 0, n = 0;
+
+	for (uint64_t i = 0; i < period; i++)
+		n += i * size % find->apart + size > find->apart;
+	if (!n) {
+		hl_text_puts(&find->evidence, "; in an array that begins a line no element does, in any "
+			     "other array some do");
+		return;
+	}
+	hl_text_printf(&find->evidence, "; in an array that begins a line %u of every %llu elements do (", n,
+		       (unsigned long long)period);
+	for (uint64_t i = 0; i < period && shown < 4; i++) {
+		if (i * size % find->apart + size <= find->apart)
+			continue;
+		hl_text_printf(&find->evidence, "%s%llu", shown++ ? ", " : "", (unsigned long long)i);
+	}
+	hl_text_puts(&find->evidence, n > shown ? ", ...)" : ")");
+}
+
+static void advise(struct hl_find *find, uint64_t align, uint64_t grown)
+{
+	bool own = align == find->type->size;
+
+	hl_text_printf(&find->advice, "align it to %s: __attribute__((aligned(%llu))); ",
+		       own ? "its own size" : align == find->apart ? "a line" : "the power of two above "
+		       "its size", (unsigned long long)align);
+	if (grown == find->type->size)
+		hl_text_puts(&find->advice, "costs no memory in arrays, up to the alignment elsewhere");
+	else
+		hl_text_printf(&find->advice, "costs %llu bytes an object (%llu to %llu)",
+			       (unsigned long long)(grown - find->type->size),
+			       (unsigned long long)find->type->size, (unsigned long long)grown);
+}
+
+void hl_find_straddle(struct hl_find *find)
+{
+	uint64_t size = find->type->size;
+	unsigned positions, straddling;
+
+	if (size > find->apart || find->type->kind == HL_UNION || is_building_block(find))
+		return;
+	hl_straddling_positions(size, find->align, find->apart, &positions, &straddling);
+	if (!straddling)
+		return;
+
+	struct sharing sharing = sharing_of(find);
+
+	if (!sharing.written && !sharing.link && !sharing.done)
+		return;
+
+	struct hl_placing proposal;
+	uint64_t align = power_of_two_above(size);
+	double score = weight_of(&sharing) * (0.5 + 0.5 * straddling / positions);
+
+	if (find->placed && !hl_placing_copy(&proposal, &find->placing)) {
+		proposal.min_align = (uint32_t)align;
+		hl_place(&proposal, find->line);
+	} else {
+		proposal = (struct hl_placing){ .size = align };
+	}
+	/* What alignment costs in memory is what keeps people from it. */
+	score *= 0.5 + 0.5 * (double)size / (double)proposal.size;
+
+	say_what(find, &sharing);
+	say_addresses(find, positions, straddling);
+	say_elements(find);
+	advise(find, align, proposal.size);
+	hl_fault_report(find, HL_FAULT_STRADDLE, hl_score(score), &proposal, NULL);
+	hl_placing_free(&proposal);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The fields of a struct, those of nested structs included, each with what it
+ * looks like.  A nested struct that is known for what it is (a lock, a list
+ * head) is one field.
+ */
+#include "find.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* No struct that a person reads has more; a hostile file might. */
+#define MOST_LEAVES 8192u
+#define DEEPEST 24
+
+static bool make_room(void *array, uint32_t *room, uint32_t n, size_t size)
+{
+	if (n < *room)
+		return true;
+
+	uint32_t more = *room ? *room * 2 : 64;
+	void *at = realloc(*(void **)array, more * size);
+
+	if (!at)
+		return false;
+	*(void **)array = at;
+	*room = more;
+	return true;
+}
+
+static struct hl_leaf *add_leaf(struct hl_find *find)
+{
+	if (!make_room(&find->leaf, &find->leaves_room, find->n_leaves, sizeof(*find->leaf))) {
+		find->rc = -ENOMEM;
+		return NULL;
+	}
+	return &find->leaf[find->n_leaves++];
+}
+
+static uint32_t add_frame(struct hl_find *find, const char *name, uint32_t up)
+{
+	if (!make_room(&find->frame, &find->frames_room, find->n_frames, sizeof(*find->frame))) {
+		find->rc = -ENOMEM;
+		return 0;
+	}
+	find->frame[find->n_frames] = (struct hl_frame){ name, up };
+	return find->n_frames++;
+}
+
+static void flatten(struct hl_find *find, const struct hl_type *type, uint64_t base, uint32_t top,
+		    uint32_t up, int depth);
+
+static void take_member(struct hl_find *find, const struct hl_member *member, uint64_t base,
+			uint32_t top, uint32_t up, int depth)
+{
+	const struct hl_types *types = find->types;
+	const struct hl_type *type = &types->type[hl_type_strip(types, member->type)];
+	uint64_t size = hl_member_size(types, member), stride = size;
+	uint64_t offset = base + member->bit_offset / 8;
+	enum hl_look look = hl_look_of_member(find->looks, types, member);
+
+	if (member->flags & HL_MEMBER_VIRTUAL)
+		return;
+	if (look == HL_LOOK_PLAIN && hl_kind_is_aggregate(type->kind) && type->count &&
+	    depth < DEEPEST) {
+		uint32_t frame = add_frame(find, member->name, up);
+
+		if (!find->rc)
+			flatten(find, type, offset, top, frame, depth + 1);
+		return;
+	}
+	if (member->bit_size)
+		size = stride = (member->bit_offset % 8 + member->bit_size + 7) / 8;
+	if (type->kind == HL_ARRAY) {
+		stride = hl_type_size(types, type->target);
+		if (look == HL_LOOK_PLAIN && hl_look_is_shared(hl_look_of_type(find->looks, type->target)))
+			look = hl_look_of_type(find->looks, type->target);
+	}
+	struct hl_leaf *leaf = add_leaf(find);
+
+	if (leaf)
+		*leaf = (struct hl_leaf){
+			.member = member, .offset = offset, .size = size, .stride = stride,
+			.top = top, .up = up, .look = (uint8_t)look,
+		};
+}
+
+static void flatten(struct hl_find *find, const struct hl_type *type, uint64_t base, uint32_t top,
+		    uint32_t up, int depth)
+{
+	for (uint32_t i = 0; i < type->count && !find->rc && find->n_leaves < MOST_LEAVES; i++)
+		take_member(find, &find->types->member[type->first + i], base, depth ? top : i, up,
+			    depth);
+}
+
+int hl_find_leaves(struct hl_find *find)
+{
+	find->n_leaves = find->n_frames = 0;
+	add_frame(find, NULL, 0);
+	if (!find->rc)
+		flatten(find, find->type, 0, 0, 0, 0);
+	return find->rc;
+}
+
+static void add_frames(struct hl_text *text, const struct hl_find *find, uint32_t frame, int depth)
+{
+	if (!frame || depth > DEEPEST)
+		return;
+	add_frames(text, find, find->frame[frame].up, depth + 1);
+	if (find->frame[frame].name) {
+		hl_text_puts(text, find->frame[frame].name);
+		hl_text_putc(text, '.');
+	}
+}
+
+void hl_find_path(struct hl_text *text, const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	const char *name = leaf->member->name;
+
+	add_frames(text, find, leaf->up, 0);
+	if (!name && leaf->member->flags & HL_MEMBER_BASE)
+		name = hl_type_name(find->types, leaf->member->type);
+	hl_text_puts(text, name ? name : "(anonymous)");
+}
+
+bool hl_may_share(uint64_t last, uint64_t first, uint64_t align, uint64_t apart)
+{
+	if (first < last)
+		return last / apart == first / apart || align < apart;
+	if (first - last >= apart)
+		return false;
+	if (align >= apart)
+		return last / apart == first / apart;
+	/* The best base for sharing puts `last` as early in a line as it can lie. */
+	for (uint64_t base = 0; base < apart; base += align)
+		if ((base + last) / apart == (base + first) / apart)
+			return true;
+	return false;
+}
+
+void hl_straddling_positions(uint64_t size, uint64_t align, uint64_t apart, unsigned *positions,
+			     unsigned *straddling)
+{
+	*positions = *straddling = 0;
+	for (uint64_t at = 0; at < apart; at += align) {
+		++*positions;
+		if (at + size > apart)
+			++*straddling;
+	}
+}
+
+bool hl_find_is_grouped(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->type->count; i++) {
+		const struct hl_member *member = &find->types->member[find->type->first + i];
+
+		if (member->align_log2 && (uint64_t)1 << (member->align_log2 - 1) >= 64)
+			return true;
+		/* The kernel's markers of groups take no room. */
+		if (!member->bit_size && !(member->flags & HL_MEMBER_BASE) &&
+		    !hl_member_size(find->types, member) && i + 1 < find->type->count)
+			return true;
+	}
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (find->leaf[i].look == HL_LOOK_PAD && !find->leaf[i].up &&
+		    find->leaf[i].size >= find->line / 4)
+			return true;
+	return false;
+}
