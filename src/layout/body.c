@@ -18,6 +18,7 @@
 #define MAX_PAD_FIELDS	64
 
 struct hl_body_level {
+	struct hl_body_level *outer, *inner;	/* inner stays for the next one at that depth */
 	const struct hl_type *type;
 	hl_type_id id;
 	const struct hl_placing *placing;	/* NULL: the offsets cannot be explained */
@@ -31,7 +32,32 @@ struct hl_body_level {
 
 static struct hl_body_level *level(const struct hl_body *b)
 {
-	return &b->level[b->depth];
+	return b->level;
+}
+
+/* One level deeper; false when there is no memory. */
+static bool enter_level(struct hl_body *b)
+{
+	struct hl_body_level *inner = b->level->inner;
+
+	if (!inner) {
+		inner = calloc(1, sizeof(*inner));
+		if (!inner) {
+			b->error = -ENOMEM;
+			return false;
+		}
+		inner->outer = b->level;
+		b->level->inner = inner;
+	}
+	b->level = inner;
+	b->depth++;
+	return true;
+}
+
+static void leave_level(struct hl_body *b)
+{
+	b->level = b->level->outer;
+	b->depth--;
 }
 
 static bool has_comments(const struct hl_body *b)
@@ -97,7 +123,9 @@ static uint64_t padding_inside(const struct hl_body *b, const struct hl_slot *sl
 	hl_type_id id = hl_type_strip(b->types, b->types->member[slot->member].type);
 	enum hl_kind kind = b->types->type[id].kind;
 
-	return kind == HL_STRUCT || kind == HL_CLASS ? hl_shape_padding(b->types, id) : 0;
+	if (level(b)->type->kind == HL_UNION || (kind != HL_STRUCT && kind != HL_CLASS))
+		return 0;
+	return hl_shape_padding(b->types, id);
 }
 
 /* What is free behind the member, inside it and up to the next. */
@@ -258,7 +286,10 @@ static void write_unnamed_as(struct hl_body *b, hl_type_id type, uint64_t bits)
 {
 	struct hl_text name = HL_TEXT_INIT;
 	struct hl_declarator d = {
-		.text = &name, .types = b->types, .arg = b->arg, .name_of = b->name_of,
+		.text = &name,
+		.types = b->types,
+		.arg = b->arg,
+		.name_of = b->name_of,
 	};
 
 	hl_declarator_write(&d, hl_type_strip(b->types, type), NULL);
@@ -337,7 +368,7 @@ static void write_unnamed(void *arg, hl_type_id id)
 		return;
 	}
 	if (b->depth + 1 >= HL_MAX_DEPTH || b->written > MAX_WRITTEN) {
-		hl_text_puts(b->text, hl_keyword(type));
+		hl_text_puts(b->text, hl_keyword(type, !has_comments(b)));
 		hl_text_puts(b->text, " { }");
 		return;
 	}
@@ -347,9 +378,10 @@ static void write_unnamed(void *arg, hl_type_id id)
 		b->base = 0;
 		b->last_line = UINT64_MAX;
 	}
-	b->depth++;
-	write_aggregate(b, id, NULL);
-	b->depth--;
+	if (enter_level(b)) {
+		write_aggregate(b, id, NULL);
+		leave_level(b);
+	}
 	b->base = base;
 	if (!by_value)
 		b->last_line = last_line;
@@ -364,14 +396,24 @@ static const char *name_for_member(void *arg, hl_type_id id)
 
 static void write_base_class(struct hl_body *b, const struct hl_member *member)
 {
-	const char *name = hl_type_name(b->types, hl_type_strip(b->types, member->type));
+	hl_type_id id = hl_type_strip(b->types, member->type);
+	const struct hl_type *type = &b->types->type[id];
 
 	hl_text_puts(b->text, "/* ");
-	hl_text_puts(b->text, hl_keyword(&b->types->type[hl_type_strip(b->types, member->type)]));
+	hl_text_puts(b->text, hl_keyword(type, false));
 	hl_text_putc(b->text, ' ');
-	hl_text_puts(b->text, name);
+	hl_text_puts(b->text, hl_type_name(b->types, id));
 	hl_text_puts(b->text, member->flags & HL_MEMBER_VIRTUAL ? " <virtual ancestor>; */" :
 								  " <ancestor>; */");
+}
+
+/* C allows an array without a bound as the last of several members of a struct. */
+static bool may_be_open(const struct hl_body *b, const struct hl_member *member)
+{
+	const struct hl_type *type = level(b)->type;
+
+	return has_comments(b) && type->kind != HL_UNION && type->count > 1 &&
+	       member == &b->types->member[type->first + type->count - 1];
 }
 
 static void write_declaration(struct hl_body *b, const struct hl_member *member,
@@ -386,6 +428,8 @@ static void write_declaration(struct hl_body *b, const struct hl_member *member,
 		.arg = &w,
 		.name_of = name_for_member,
 		.unnamed = write_unnamed,
+		.c_only = !has_comments(b),
+		.no_open_arrays = !may_be_open(b, member),
 	};
 
 	if (changed)
@@ -447,7 +491,8 @@ static void write_members(struct hl_body *b)
 {
 	const struct hl_shape *shape = &level(b)->shape;
 	const struct hl_placing *placing = level(b)->placing;
-	uint64_t end = 0, hole = shape->lead;
+	uint64_t end = 0, hole = shape->lead, last_line = b->last_line;
+	bool is_union = level(b)->type->kind == HL_UNION;
 
 	if (has_comments(b) && (shape->lead || shape->lead_bits)) {
 		blank_line(b);
@@ -466,6 +511,8 @@ static void write_members(struct hl_body *b)
 			write_gaps(b, &shape->slot[i]);
 		end = field ? field_end(field) : 0;
 		hole = shape->slot[i].hole;
+		if (is_union)		/* each member begins anew, and so does what follows it */
+			b->last_line = last_line;
 	}
 	if (placing && placing->tail)
 		write_pad(b, hl_type_size(b->types, level(b)->id) * 8 - placing->tail * 8,
@@ -573,7 +620,7 @@ static void write_name(struct hl_body *b, hl_type_id id)
 	const struct hl_type *type = &b->types->type[id];
 	const char *name = b->name_of ? b->name_of(b->arg, id) : NULL;
 
-	hl_text_puts(b->text, hl_keyword(type));
+	hl_text_puts(b->text, hl_keyword(type, !has_comments(b)));
 	if (!name)
 		name = type->name;
 	if (name) {
@@ -600,16 +647,14 @@ static void write_bases(struct hl_body *b, const struct hl_type *type)
 	}
 }
 
-/* The line with the closing brace, which in a member goes on with its name. */
-static void write_closing(struct hl_body *b, unsigned tabs)
+/* The line with the closing brace; in a member of that level it goes on with a name. */
+static void write_closing(struct hl_body *b, unsigned tabs, struct hl_body_level *member)
 {
-	size_t start = b->text->len;
-
+	if (member)
+		member->line_start = b->text->len;
 	for (unsigned i = 0; i < tabs; i++)
 		hl_text_putc(b->text, '\t');
 	hl_text_putc(b->text, '}');
-	if (tabs)
-		b->level[tabs - 1].line_start = start;
 }
 
 /* Finds what has to be written; the level's arrays are used again from type to type. */
@@ -660,8 +705,41 @@ static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_pl
 	write_members(b);
 	if (has_comments(b) && !b->depth)
 		write_summary(b);
-	write_closing(b, b->depth);
+	write_closing(b, b->depth, level(b)->outer);
 	write_type_attributes(b);
+}
+
+/* The least bytes that hold all enumerators. */
+static unsigned enum_bytes(const struct hl_types *types, const struct hl_type *type)
+{
+	bool is_signed = type->flags & HL_TYPE_SIGNED;
+	unsigned bits = 1;
+
+	for (uint32_t i = 0; i < type->count; i++) {
+		uint64_t value = types->member[type->first + i].bit_offset;
+
+		if (is_signed && (int64_t)value < 0)
+			value = ~value;
+		while (bits < 64 && value >> (bits - is_signed))
+			bits++;
+	}
+	return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
+}
+
+/* What makes an enum another size than that of int, if its values do not. */
+static void write_enum_size(struct hl_text *text, const struct hl_types *types,
+			    const struct hl_type *type)
+{
+	unsigned bytes = enum_bytes(types, type);
+
+	if (type->size < 4 && type->size == bytes)
+		write_packed(text);
+	else if (type->size == 1)
+		hl_text_puts(text, " __attribute__((__mode__(__QI__)))");
+	else if (type->size == 2)
+		hl_text_puts(text, " __attribute__((__mode__(__HI__)))");
+	else if (type->size == 8 && bytes < 8)
+		hl_text_puts(text, " __attribute__((__mode__(__DI__)))");
 }
 
 static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs)
@@ -681,31 +759,36 @@ static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs)
 		hl_write_enumerator(b->text, type, member);
 		hl_text_puts(b->text, ",\n");
 	}
-	write_closing(b, tabs);
-	if (type->size && type->size < 4)
-		write_packed(b->text);
+	write_closing(b, tabs, level(b));
+	write_enum_size(b->text, b->types, type);
 }
 
 static void free_levels(struct hl_body *b)
 {
+	struct hl_body_level *l = b->level;
+
 	if (b->scratch) {
-		*b->scratch = b->level[0].shape;
-		b->level[0].shape = (struct hl_shape){ 0 };
+		*b->scratch = l->shape;
+		l->shape = (struct hl_shape){ 0 };
 	}
-	for (unsigned i = 0; i < HL_MAX_DEPTH; i++) {
-		hl_placing_free(&b->level[i].own);
-		hl_shape_free(&b->level[i].shape);
+	while (l) {
+		struct hl_body_level *inner = l->inner;
+
+		hl_placing_free(&l->own);
+		hl_shape_free(&l->shape);
+		if (l->outer)
+			free(l);
+		l = inner;
 	}
-	free(b->level);
 }
 
 int hl_body_write(struct hl_body *b, hl_type_id id, const struct hl_placing *placing)
 {
-	b->level = calloc(HL_MAX_DEPTH, sizeof(*b->level));
-	if (!b->level)
-		return -ENOMEM;
+	struct hl_body_level outermost = { 0 };
+
 	if (b->scratch)
-		b->level[0].shape = *b->scratch;
+		outermost.shape = *b->scratch;
+	b->level = &outermost;
 	b->depth = 0;
 	b->base = b->last_line = 0;
 	b->written = 0;
@@ -715,5 +798,6 @@ int hl_body_write(struct hl_body *b, hl_type_id id, const struct hl_placing *pla
 	else
 		write_aggregate(b, id, placing);
 	free_levels(b);
+	b->level = NULL;
 	return b->error ? b->error : b->text->failed ? -ENOMEM : 0;
 }

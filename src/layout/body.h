@@ -15,7 +15,7 @@ struct hl_body_level;
 struct hl_body {
 	struct hl_text *text;
 	const struct hl_types *types;
-	unsigned line;			/* bytes of a line; 0: bare, without a comment */
+	unsigned line;			/* bytes of a line; 0: bare C without a comment */
 	void *arg;
 	/* As in struct hl_declarator; NULL: types have their own names. */
 	const char *(*name_of)(void *arg, hl_type_id id);
@@ -24,8 +24,8 @@ struct hl_body {
 	struct hl_shape *scratch;	/* for the outermost type */
 	const char *const *changed;	/* as for hl_picture_of_placing() */
 
-	struct hl_body_level *level;	/* the types being written, the outermost first */
-	unsigned depth;
+	struct hl_body_level *level;	/* the innermost of the types being written */
+	unsigned depth;			/* how many are around it */
 	uint64_t base;			/* byte at which the innermost of them begins */
 	uint64_t last_line;		/* the last line boundary that was shown */
 	uint32_t written;		/* members so far */

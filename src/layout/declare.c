@@ -91,11 +91,11 @@ static void separate(struct hl_declarator *d)
 		hl_text_putc(d->text, ' ');
 }
 
-const char *hl_keyword(const struct hl_type *type)
+const char *hl_keyword(const struct hl_type *type, bool c_only)
 {
 	switch (type->kind) {
 	case HL_CLASS:
-		return "class";
+		return c_only ? "struct" : "class";
 	case HL_UNION:
 		return "union";
 	case HL_ENUM:
@@ -132,7 +132,7 @@ static void write_unnamed_in_line(struct hl_declarator *d, hl_type_id id)
 {
 	const struct hl_type *type = &d->types->type[id];
 
-	hl_text_puts(d->text, hl_keyword(type));
+	hl_text_puts(d->text, hl_keyword(type, d->c_only));
 	hl_text_puts(d->text, " {");
 	for (uint32_t i = 0; i < type->count && ++d->steps < MAX_STEPS; i++) {
 		const struct hl_member *member = &d->types->member[type->first + i];
@@ -167,10 +167,8 @@ static void write_unnamed(struct hl_declarator *d, hl_type_id id)
 }
 
 /* The name of a base type as C has it. */
-static void write_base(struct hl_text *text, const struct hl_type *type)
+static void write_base(struct hl_text *text, const char *name)
 {
-	const char *name = type->name ? type->name : "char";
-
 	if (!strncmp(name, "complex ", 8)) {
 		hl_text_puts(text, "_Complex ");
 		name += 8;
@@ -192,12 +190,12 @@ static void write_specifier(struct hl_declarator *d, hl_type_id id)
 			write_unnamed(d, id);
 			return;
 		}
-		hl_text_puts(d->text, hl_keyword(type));
+		hl_text_puts(d->text, hl_keyword(type, d->c_only));
 		hl_text_putc(d->text, ' ');
 		hl_text_puts(d->text, name);
 		return;
 	case HL_BASE:
-		write_base(d->text, type);
+		write_base(d->text, name ? name : "char");
 		return;
 	default:
 		hl_text_puts(d->text, name ? name : "void");
@@ -312,7 +310,7 @@ static void write_parameters(struct hl_declarator *d, const struct hl_type *func
 static void write_array_right(struct hl_declarator *d, const struct hl_type *array)
 {
 	hl_text_putc(d->text, '[');
-	if (!(array->flags & HL_TYPE_FLEXIBLE))
+	if (!(array->flags & HL_TYPE_FLEXIBLE) || d->no_open_arrays)
 		hl_text_u64(d->text, array->size);
 	hl_text_putc(d->text, ']');
 	write_right(d, array->target);
