@@ -304,13 +304,19 @@ static bool apart(struct hl_text *said, const struct extents *extents, uint64_t 
 	return true;
 }
 
-static bool together(struct hl_text *said, const struct extents *extents, uint64_t line)
+/* near: the members are so near each other that it holds wherever the struct,
+ * which is aligned to align, begins. */
+static bool together(struct hl_text *said, const struct extents *extents, uint64_t line,
+		     uint64_t align, bool *near)
 {
-	uint64_t on = extents->at[0].first / line;
+	uint64_t on = extents->at[0].first / line, block = extents->at[0].first / align;
+
+	*near = true;
 
 	for (uint32_t i = 0; i < extents->n; i++) {
 		const struct extent *extent = &extents->at[i];
 
+		*near &= extent->first / align == block && extent->last / align == block;
 		if (extent->first / line == on && extent->last / line == on)
 			continue;
 		if (i) {
@@ -347,10 +353,24 @@ static bool at_offset(struct hl_text *said, const struct extents *extents, uint6
 }
 
 /* Rules about lines count these from the start of the struct.  Objects need not
- * begin a line; the rule then says less than it seems to. */
-static bool depends_on_address(const struct hl_shape *shape, uint64_t line)
+ * begin a line; the rule then says less than it seems to.  Once a type is enough. */
+static int note_condition(struct checking *checking, const struct hl_rule *rule,
+			  struct hl_subject subject, uint64_t line)
 {
-	return shape->align < line;
+	const struct hl_check *check = checking->check;
+	struct hl_text said = HL_TEXT_INIT;
+
+	if (checking->shape.align >= line)
+		return 0;
+	for (uint32_t i = 0; i < check->n; i++) {
+		if (check->finding[i].kind == HL_FINDING_CONDITION &&
+		    check->finding[i].subject.type == subject.type)
+			return 0;
+	}
+	hl_text_printf(&said, "holds for objects that begin a line, but the type is aligned to "
+		       "%u bytes only (the rule \"align >= %llu\" would see to that)",
+		       checking->shape.align, (unsigned long long)line);
+	return add_finding(checking, HL_FINDING_CONDITION, rule, subject, &said);
 }
 
 static int judge_members(struct checking *checking, const struct hl_rule *rule,
@@ -361,7 +381,7 @@ static int judge_members(struct checking *checking, const struct hl_rule *rule,
 	struct extents extents = { 0 };
 	struct hl_text said = HL_TEXT_INIT;
 	int status = take_extents(&extents, checking, rule, subject.type);
-	bool holds = true, far = false;
+	bool holds = true, anywhere = false;
 
 	if (status == -ENOENT) {
 		hl_subject_name(&said, checking->survey->types, subject);
@@ -370,21 +390,20 @@ static int judge_members(struct checking *checking, const struct hl_rule *rule,
 		status = add_finding(checking, HL_FINDING_UNKNOWN, rule, subject, &said);
 	} else if (!status) {
 		if (rule->kind == HL_RULE_APART)
-			holds = apart(&said, &extents, line, &far);
+			holds = apart(&said, &extents, line, &anywhere);
 		else if (rule->kind == HL_RULE_TOGETHER)
-			holds = together(&said, &extents, line);
+			holds = together(&said, &extents, line, checking->shape.align,
+					 &anywhere);
 		else if (rule->kind == HL_RULE_WITHIN)
 			holds = within(&said, &extents, rule, line);
 		else if (rule->kind == HL_RULE_AT)
 			holds = at_offset(&said, &extents, rule->first);
 		if (!holds) {
 			status = add_finding(checking, HL_FINDING_BROKEN, rule, subject, &said);
-		} else if (!far && rule->kind != HL_RULE_AT && rule->kind != HL_RULE_GROUP &&
-			   depends_on_address(&checking->shape, line)) {
-			hl_text_printf(&said, "holds for objects that begin a line, but the type "
-				       "is aligned to %u bytes only (add the rule \"align >= %llu\")",
-				       checking->shape.align, (unsigned long long)line);
-			status = add_finding(checking, HL_FINDING_CONDITION, rule, subject, &said);
+		} else if (!anywhere && (rule->kind == HL_RULE_APART ||
+					 rule->kind == HL_RULE_TOGETHER ||
+					 rule->kind == HL_RULE_WITHIN)) {
+			status = note_condition(checking, rule, subject, line);
 		}
 	}
 	free(extents.at);

@@ -12,6 +12,7 @@ struct hl_out {
 	const struct hl_report *report;
 	struct hl_text text;
 	struct hl_text scratch;
+	bool after_code;	/* the fault before this one ended in a proposal */
 };
 
 /* Writes what is there.  0, -ENOMEM, or what report->write returned. */

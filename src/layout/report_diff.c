@@ -120,11 +120,11 @@ static void add_summary(struct hl_out *out, const struct hl_diff *diff, const ch
 		const char *word;
 	} counted[] = {
 		{ HL_CHANGE_GREW, "grew" }, { HL_CHANGE_SHRANK, "shrank" },
-		{ HL_CHANGE_MORE_LINES, "take more lines" },
-		{ HL_CHANGE_CROSSES, "have a member that crosses a line now" },
-		{ HL_CHANGE_FAULT, "have a new fault" },
-		{ HL_CHANGE_MOVED, "have a member on another line" },
-		{ HL_CHANGE_MENDED, "lost a fault" },
+		{ HL_CHANGE_MORE_LINES, "on more lines" },
+		{ HL_CHANGE_CROSSES, "with a member that crosses a line now" },
+		{ HL_CHANGE_FAULT, "with a new fault" },
+		{ HL_CHANGE_MOVED, "with a member on another line" },
+		{ HL_CHANGE_MENDED, "with a fault less" },
 		{ HL_CHANGE_APPEARED, "appeared" }, { HL_CHANGE_VANISHED, "vanished" },
 	};
 
@@ -133,14 +133,16 @@ static void add_summary(struct hl_out *out, const struct hl_diff *diff, const ch
 	hl_text_puts(&out->text, " -> ");
 	hl_clean_add(&out->text, after);
 	hl_out_end(out);
-	hl_text_printf(&out->text, ": %u types changed, %u did not\n", diff->n, diff->same);
+	hl_text_puts(&out->text, ": ");
+	hl_out_plural(out, diff->n, "type");
+	hl_text_printf(&out->text, " changed, %u did not\n", diff->same);
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
 		uint32_t n = 0;
 
 		for (uint32_t k = 0; k < diff->n; k++)
 			n += (diff->change[k].what & counted[i].what) != 0;
 		if (n)
-			hl_text_printf(&out->text, "%8u %s\n", n, counted[i].word);
+			hl_text_printf(&out->text, "%8u  %s\n", n, counted[i].word);
 	}
 	if (diff->n)
 		hl_text_putc(&out->text, '\n');

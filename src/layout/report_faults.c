@@ -55,19 +55,16 @@ static enum hl_colour colour_of_score(unsigned score)
 	return score >= 700 ? HL_RED : score >= 400 ? HL_YELLOW : HL_GREEN;
 }
 
-static void add_proposal(struct hl_out *out, const struct hl_fault *fault)
+static void add_proposal(struct hl_out *out, const char *code)
 {
 	size_t from;
 
-	if (!fault->text || !*fault->text)
-		return;
 	hl_text_putc(&out->text, '\n');
 	from = out->text.len;
-	hl_text_puts(&out->text, fault->text);
-	if (out->text.len > from && fault->text[strlen(fault->text) - 1] != '\n')
+	hl_text_puts(&out->text, code);
+	if (code[strlen(code) - 1] != '\n')
 		hl_text_putc(&out->text, '\n');
 	hl_out_finish_code(out, from, HL_OUT_INDENT);
-	hl_text_putc(&out->text, '\n');
 }
 
 static void add_fault_line(struct hl_shown *shown, const struct hl_fault *fault)
@@ -105,6 +102,9 @@ void hl_out_fault(void *arg, const struct hl_fault *fault)
 	struct hl_shown *shown = arg;
 	struct hl_out *out = shown->out;
 
+	if (out->after_code)
+		hl_text_putc(&out->text, '\n');
+	out->after_code = false;
 	add_fault_line(shown, fault);
 	hl_out_sentences(out, fault->evidence, HL_OUT_INDENT);
 	if (fault->advice && *fault->advice) {
@@ -121,7 +121,10 @@ void hl_out_fault(void *arg, const struct hl_fault *fault)
 			out->text.len -= HL_OUT_INDENT;
 		}
 	}
-	add_proposal(out, fault);
+	if (fault->text && *fault->text) {
+		add_proposal(out, fault->text);
+		out->after_code = true;
+	}
 }
 
 static unsigned digits(uint32_t n)

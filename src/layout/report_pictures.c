@@ -143,6 +143,7 @@ static int add_picture(struct picture_scratch *scratch, struct hl_subject subjec
 	size_t from;
 	int status = 0;
 
+	out->after_code = false;
 	add_declared(out, subject);
 	add_scope(out, subject);
 	from = out->text.len;
