@@ -57,10 +57,8 @@ static double weight_of(const struct hl_find *find, const struct mixed *m)
 	if (!m->written || !(m->constants * 2 + steadies >= 2))
 		return 0;
 
-	double weight = 220 + 110 * (m->constants > 3 ? 3 : m->constants) +
-			30 * (steadies > 5 ? 5 : steadies);
-
-	return m->lock ? weight + 60 : weight;
+	return 280 + 120 * (m->constants > 3 ? 3 : m->constants) +
+	       30 * (steadies > 5 ? 5 : steadies);
 }
 
 /* ---- The proposal ---- */
@@ -185,7 +183,7 @@ static void say(struct hl_find *find, const struct mixed *m, uint64_t line)
 	hl_text_printf(text, "%s ", hl_look_name(m->written->look));
 	hl_find_path(text, find, m->written);
 	hl_fault_member(find, m->written);
-	hl_text_printf(text, " (byte %llu) lies in line %llu with ",
+	hl_text_printf(text, " (byte %llu) shares line %llu with read-mostly ",
 		       (unsigned long long)m->written->offset, (unsigned long long)line);
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
@@ -203,11 +201,9 @@ static void say(struct hl_find *find, const struct mixed *m, uint64_t line)
 	}
 	if (more)
 		hl_text_printf(text, " and %u more", more);
-	hl_text_puts(text, ", which look read-mostly: whoever takes or counts it takes the line from "
-		     "all who read them");
 	if (find->align < find->apart)
-		hl_text_printf(text, " (for an object that begins a line; aligned to %u it may also "
-			       "share lines with its neighbours)", find->align);
+		hl_text_printf(text, "; aligned to %u it shares lines with its neighbours as well",
+			       find->align);
 }
 
 static void advise(struct hl_find *find, int made, const struct hl_placing *proposal)

@@ -10,11 +10,24 @@
 #include <stdlib.h>
 
 /* Less than this was hardly meant to keep lines apart. */
-#define LEAST_PAD 16u
+#define LEAST_PAD 32u
 
+/* A pad inside a nested struct or a union is there for some other reason. */
 static bool is_isolating_pad(const struct hl_leaf *leaf)
 {
-	return leaf->look == HL_LOOK_PAD && leaf->size >= LEAST_PAD;
+	return leaf->look == HL_LOOK_PAD && leaf->size >= LEAST_PAD && !leaf->up;
+}
+
+static bool is_changing(const struct hl_leaf *leaf)
+{
+	return hl_look_is_shared(leaf->look) || leaf->look == HL_LOOK_COUNTER;
+}
+
+/* Whether the pad was made to measure: it ends with a line, or fills one up. */
+static bool is_measured(const struct hl_leaf *pad, const struct hl_leaf *before)
+{
+	return (pad->offset + pad->size) % 64 == 0 ||
+	       (before && (before->size + pad->size) % 64 == 0);
 }
 
 /* What counts as a field that padding protects. */
@@ -119,7 +132,8 @@ static bool find_thin_pad(struct hl_find *find)
 			continue;
 		before = live_before(find, i);
 		behind = live_behind(find, i);
-		if (!before || !behind || behind->offset < before->offset + before->size)
+		if (!before || !behind || behind->offset < before->offset + before->size ||
+		    !(is_changing(before) || is_changing(behind) || is_measured(pad, before)))
 			continue;
 		if (!hl_may_share(before->offset + before->size - 1, behind->offset, find->align,
 				  find->apart))
@@ -145,11 +159,15 @@ static bool find_thin_pad(struct hl_find *find)
 static bool find_open_end(struct hl_find *find)
 {
 	const struct hl_leaf *pad = NULL, *first, *last;
+	bool changing = false;
 
-	for (uint32_t i = 0; i < find->n_leaves; i++)
-		if (is_isolating_pad(&find->leaf[i]))
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		if (is_isolating_pad(&find->leaf[i]) &&
+		    is_measured(&find->leaf[i], live_before(find, i)))
 			pad = &find->leaf[i];
-	if (!pad || find->align >= find->apart)
+		changing = changing || is_changing(&find->leaf[i]);
+	}
+	if (!pad || !changing || find->align >= find->apart)
 		return false;
 	first = live_behind(find, UINT32_MAX);
 	last = live_before(find, find->n_leaves);
@@ -252,7 +270,7 @@ static bool find_aligned_pointer(struct hl_find *find)
 
 void hl_find_false_isolation(struct hl_find *find)
 {
-	if (find->type->kind == HL_UNION)
+	if (find->type->kind == HL_UNION || hl_find_is_format(find))
 		return;
 	if (find_thin_pad(find) || find_open_end(find) || find_small_alignment(find))
 		return;

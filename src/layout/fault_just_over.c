@@ -35,14 +35,25 @@ static const struct hl_type *type_of(const struct hl_find *find, const struct hl
 	return &find->types->type[hl_type_strip(find->types, member_of(find, field)->type)];
 }
 
-/* The array that takes at least half of the struct: what the counters count. */
+/* Whether a field beside the array looks like what counts its elements: without one its
+ * length is hardly a matter of choice. */
+static bool has_counter(const struct hl_find *find, const struct hl_placing *placing)
+{
+	for (uint32_t i = 0; i < placing->n; i++)
+		if (hl_look_of_member(find->looks, find->types, member_of(find, &placing->field[i])) ==
+		    HL_LOOK_COUNTER)
+			return true;
+	return false;
+}
+
+/* The array that takes at least half of the struct and is filled up to a count. */
 static int find_array(const struct hl_find *find, const struct hl_placing *placing)
 {
 	for (uint32_t i = 0; i < placing->n; i++) {
 		const struct hl_type *type = type_of(find, &placing->field[i]);
 
 		if (type->kind == HL_ARRAY && !(type->flags & HL_TYPE_VECTOR) && type->size >= 4 &&
-		    placing->field[i].size * 2 >= find->type->size)
+		    placing->field[i].size * 2 >= find->type->size && has_counter(find, placing))
 			return (int)i;
 	}
 	return -1;
@@ -75,13 +86,12 @@ static void narrow_counters(const struct hl_find *find, struct trial *trial, uin
 	}
 }
 
-/* Shortens the array by as few elements as bring the size to `limit`, a tenth of it and one
- * more at the most. */
+/* Shortens the array by as few elements as bring the size to `limit`, an eighth at the most. */
 static bool shorten(const struct hl_find *find, struct trial *trial, int array, uint64_t limit)
 {
 	const struct hl_type *type = type_of(find, &trial->placing.field[array]);
 	uint64_t stride = type->size ? trial->placing.field[array].size / type->size : 0;
-	uint64_t most = type->size / 10 + 1;
+	uint64_t most = type->size < 8 ? 1 : type->size / 8;
 
 	for (uint64_t cut = 1; stride && cut <= most && cut < type->size; cut++) {
 		trial->placing.field[array].size = trial->placing.field[array].data_size =
@@ -174,7 +184,7 @@ static void report(struct hl_find *find, struct trial *trial, uint64_t over, uin
 	if (trial->n_changes)
 		hl_text_printf(&find->advice, ": %llu bytes", (unsigned long long)trial->placing.size);
 	/* One line of many is little. */
-	double score = 700.0 / (double)(lines + 1) + (trial->n_changes ? 120 : 60);
+	double score = 700.0 / (double)(lines + 1) + (trial->n_changes ? 0 : 60);
 
 	if (failed)
 		find->rc = -ENOMEM;

@@ -6,7 +6,7 @@
 #include "find.h"
 #include "picture.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 /* Elements of an array in a struct or of a variable. */
 struct slots {
@@ -61,11 +61,14 @@ static double weight_of(const struct hl_find *find, const struct slots *slots)
 		if (types->type[id].kind == HL_CONST)
 			return 0;
 	if (hl_kind_is_aggregate(element->kind)) {
-		if (hl_look_per_thread(element->name) && !shared)
+		/* percpu_counter and its kind keep their slots elsewhere. */
+		if (hl_look_per_thread(element->name) && !shared && !strstr(element->name, "percpu"))
 			per_thread = true;
 		if (!per_thread)
 			return 0;
-		return shared || holds_written(find, element, 0) ? 850 : 450;
+		if (shared || holds_written(find, element, 0))
+			return 850;
+		return hl_look_per_thread(slots->name) && slots->n >= 4 ? 300 : 0;
 	}
 	if (!per_thread || element->kind != HL_BASE || element->flags & (HL_TYPE_CHAR | HL_TYPE_FLOAT))
 		return 0;
@@ -137,6 +140,9 @@ static bool examine(struct hl_find *find, const struct slots *slots, unsigned *s
 
 	if (weight <= 0)
 		return false;
+	/* So many are rather the buckets of a hash. */
+	if (slots->n >= 256)
+		weight *= 0.4;
 	/* The more of them on a line, the more fight over it. */
 	if (slots->stride > find->apart)
 		weight *= 0.6;

@@ -16,9 +16,21 @@ static uint64_t power_of_two_above(uint64_t size)
 /* What its fields are: how sure it is that two CPUs hand it to each other. */
 struct sharing {
 	const struct hl_leaf *written, *link, *done, *callback;
+	unsigned callbacks;
+	bool argument;		/* something for the callback */
 };
 
-static struct sharing sharing_of(const struct hl_find *find)
+static bool is_direct(const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	uint32_t frame = leaf->up;
+
+	while (frame && !find->frame[frame].name)
+		frame = find->frame[frame].up;
+	return !frame;
+}
+
+/* direct: only fields of its own, not those of structs inside that have a name. */
+static struct sharing sharing_of(const struct hl_find *find, bool direct)
 {
 	struct sharing s = { 0 };
 
@@ -27,32 +39,42 @@ static struct sharing sharing_of(const struct hl_find *find)
 		const struct hl_types *types = find->types;
 		const struct hl_type *type = &types->type[hl_type_strip(types, leaf->member->type)];
 
+		if (direct && !is_direct(find, leaf))
+			continue;
 		if (hl_look_is_written(leaf->look) && !s.written)
 			s.written = leaf;
 		if (leaf->look == HL_LOOK_LINK && !s.link)
 			s.link = leaf;
 		if (leaf->look == HL_LOOK_DONE && !s.done)
 			s.done = leaf;
-		if (type->kind == HL_POINTER && !s.callback &&
-		    types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION)
+		if (type->kind == HL_POINTER &&
+		    types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION) {
 			s.callback = leaf;
+			s.callbacks++;
+		} else if (type->kind == HL_POINTER && hl_look_argument(leaf->member->name)) {
+			s.argument = true;
+		}
 	}
+	/* One to call is a message, many are a table of operations. */
+	if (s.callbacks > 2)
+		s.callback = NULL;
 	return s;
 }
 
 static double weight_of(const struct sharing *s)
 {
 	if (s->link && s->callback)
-		return 900;	/* a queued call: the very thing of O1 */
+		/* A queued call is the very thing of O1; a registration is not written again. */
+		return s->argument || s->written || s->done ? 700 : 350;
 	if (s->done && s->callback)
-		return 800;
+		return s->argument ? 650 : 450;
 	if (s->written && (s->done || s->link))
-		return 650;
-	if (s->written)
 		return 500;
+	if (s->written)
+		return 400;
 	if (s->link && s->done)
-		return 450;
-	return s->done ? 300 : 200;
+		return 350;
+	return s->done ? 250 : 150;
 }
 
 /* A link with nothing but another word is made to be embedded, not sent. */
@@ -69,8 +91,8 @@ static void say_what(struct hl_find *find, const struct sharing *s)
 	const struct hl_leaf *said[] = { s->written, s->link, s->done, s->callback };
 	const char *before = "";
 
-	hl_text_printf(&find->evidence, "%llu bytes fit in one line of %u, and it is shared by the look "
-		       "of it (", (unsigned long long)find->type->size, find->apart);
+	hl_text_printf(&find->evidence, "%llu bytes, shared by the look of it (",
+		       (unsigned long long)find->type->size);
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		if (!said[i])
 			continue;
@@ -81,7 +103,7 @@ static void say_what(struct hl_find *find, const struct sharing *s)
 		hl_fault_member(find, said[i]);
 		before = ", ";
 	}
-	hl_text_puts(&find->evidence, "), ");
+	hl_text_printf(&find->evidence, "), fit in one line of %u, ", find->apart);
 }
 
 static void say_addresses(struct hl_find *find, unsigned positions, unsigned straddling)
@@ -104,8 +126,7 @@ static void say_elements(struct hl_find *find)
 	for (uint64_t i = 0; i < period; i++)
 		n += i * size % find->apart + size > find->apart;
 	if (!n) {
-		hl_text_puts(&find->evidence, "; in an array that begins a line no element does, in any "
-			     "other array some do");
+		hl_text_puts(&find->evidence, "; in an array that begins a line no element does");
 		return;
 	}
 	hl_text_printf(&find->evidence, "; in an array that begins a line %u of every %llu elements do (", n,
@@ -144,14 +165,18 @@ void hl_find_straddle(struct hl_find *find)
 	if (!straddling)
 		return;
 
-	struct sharing sharing = sharing_of(find);
+	struct sharing sharing = sharing_of(find, true);
+	bool direct = sharing.written || sharing.link || sharing.done;
 
+	if (!direct)
+		sharing = sharing_of(find, false);
 	if (!sharing.written && !sharing.link && !sharing.done)
 		return;
 
 	struct hl_placing proposal;
 	uint64_t align = power_of_two_above(size);
-	double score = weight_of(&sharing) * (0.5 + 0.5 * straddling / positions);
+	double score = weight_of(&sharing) * (direct ? 1 : 0.5) *
+		       (0.5 + 0.5 * straddling / positions);
 
 	if (find->placed && !hl_placing_copy(&proposal, &find->placing)) {
 		proposal.min_align = (uint32_t)align;

@@ -20,7 +20,7 @@ static const struct {
 		"that begins a line and does not fill it; groups that are 64 bytes apart where 128\n"
 		"travel together (--line 128, --pair).\n"
 		"\n"
-		"What is looked for: arrays named pad, padding, reserved, filler of 16 bytes and more,\n"
+		"What is looked for: arrays named pad, padding, reserved, filler of 32 bytes and more,\n"
 		"and members and variables with an explicit alignment of a line and more.  For a\n"
 		"struct aligned to A every address that is a multiple of A is considered.\n"
 		"\n"
@@ -59,8 +59,9 @@ static const struct {
 		"one that every place where it is embedded shares) allows it.  Links and locks by\n"
 		"themselves (struct list_head, a mutex) are building blocks and not reported.\n"
 		"\n"
-		"Score: by what it holds (link and callback 900, flag and callback 800, atomic or lock\n"
-		"with a link or flag 650, atomic or lock 500, link and flag 450, flag 300, link 200),\n"
+		"Score: by what it holds (link, callback and its argument 700, without one 350, flag and\n"
+		"callback 650 or 450, atomic or lock with a link or flag 500, atomic or lock 400, link and flag 350, flag 250, link 150;\n"
+		"half when it is a struct inside that holds them),\n"
 		"times 0.5 to 1 for the share of addresses at which it straddles, times 0.5 to 1 for\n"
 		"the memory that alignment costs.\n"
 		"\n"
@@ -79,8 +80,8 @@ static const struct {
 		"that its author aligned to a line, the line of a lock is taken for what the lock\n"
 		"guards, and only strong evidence counts.\n"
 		"\n"
-		"Score: 220, and 110 for each strong field (three at most), 30 for each weak one (five\n"
-		"at most), 60 for a lock; 0.6 of that when no order of the members separates them.\n"
+		"Score: 280, and 120 for each strong field (three at most), 30 for each weak one (five\n"
+		"at most); 0.6 of that when no order of the members separates them.\n"
 		"\n"
 		"What to do: group the members, read-mostly first, the written ones from a line of\n"
 		"their own on.  The proposal is the smaller of the two ways to place what is neither.",
@@ -94,9 +95,10 @@ static const struct {
 		"\n"
 		"What is looked for: sizes of k lines and up to a quarter, which another order of the\n"
 		"members, narrower counters beside an array (an index into an array of N needs no more\n"
-		"than N), or the array a tenth shorter brings to k lines.  They are tried in that order.\n"
+		"than N), or the array an eighth shorter brings to k lines.  They are tried in that order,\n"
+		"the last two only beside a field that looks like a count of the elements.\n"
 		"\n"
-		"Score: 700 / (k + 1), and 120 for an array and its counters, 60 for another order.",
+		"Score: 700 / (k + 1), and 60 when another order is enough.",
 	},
 	[HL_FAULT_CROSSING] = {
 		"crossing",

@@ -100,6 +100,10 @@ static inline uint64_t hl_lines(uint64_t bytes, unsigned line)
  * struct holds padding for that. */
 bool hl_find_is_grouped(const struct hl_find *find);
 
+/* True for the picture of a file or packet (fields of fixed byte order): nobody shares
+ * that, and nobody may reorder it. */
+bool hl_find_is_format(const struct hl_find *find);
+
 /* A number from 1 to 1000. */
 static inline unsigned hl_score(double score)
 {

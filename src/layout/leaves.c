@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* No struct that a person reads has more; a hostile file might. */
 #define MOST_LEAVES 8192u
@@ -165,5 +166,16 @@ bool hl_find_is_grouped(const struct hl_find *find)
 		if (find->leaf[i].look == HL_LOOK_PAD && !find->leaf[i].up &&
 		    find->leaf[i].size >= find->line / 4)
 			return true;
+	return false;
+}
+
+bool hl_find_is_format(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++) {
+		const char *name = find->types->type[find->leaf[i].member->type].name;
+
+		if (name && (!strncmp(name, "__le", 4) || !strncmp(name, "__be", 4)))
+			return true;
+	}
 	return false;
 }

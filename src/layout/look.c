@@ -18,6 +18,9 @@
 #define W_PAD		0x0080	/* filler */
 #define W_THREAD	0x0100	/* one a thread or CPU */
 #define W_OPS		0x0200	/* table of operations */
+#define W_ARGUMENT	0x2000	/* what a callback is given */
+#define W_INDEX		0x1000	/* place in a ring or deque that moves on */
+#define W_MAP		0x0800	/* leads from one thing to another: prio_to_cpu */
 #define W_LIST		0x0400	/* a type of this name with pointers only is a link */
 
 struct word {
@@ -36,9 +39,16 @@ static const struct word words[] = {
 	{ "refcount", W_REFS }, { "refcnt", W_REFS }, { "refs", W_REFS }, { "kref", W_REFS | W_ATOMIC },
 	{ "usecount", W_REFS }, { "usecnt", W_REFS }, { "refcounter", W_REFS },
 	{ "next", W_LINK }, { "prev", W_LINK }, { "link", W_LINK | W_LIST },
-	{ "links", W_LINK | W_LIST }, { "node", W_LIST }, { "head", W_LIST }, { "entry", W_LIST },
+	{ "links", W_LINK | W_LIST }, { "node", W_LIST }, { "head", W_LIST | W_INDEX }, { "entry", W_LIST },
 	{ "list", W_LIST }, { "hlist", W_LIST }, { "llist", W_LIST }, { "queue", W_LIST },
 	{ "stack", W_LIST }, { "rb", W_LIST }, { "hook", W_LIST },
+	{ "tail", W_INDEX }, { "top", W_INDEX }, { "bottom", W_INDEX }, { "producer", W_INDEX },
+	{ "consumer", W_INDEX }, { "produced", W_INDEX }, { "consumed", W_INDEX },
+	{ "data", W_ARGUMENT }, { "arg", W_ARGUMENT }, { "args", W_ARGUMENT },
+	{ "info", W_ARGUMENT }, { "priv", W_ARGUMENT }, { "private", W_ARGUMENT },
+	{ "ctx", W_ARGUMENT }, { "context", W_ARGUMENT }, { "payload", W_ARGUMENT },
+	{ "cookie", W_ARGUMENT }, { "opaque", W_ARGUMENT }, { "argument", W_ARGUMENT },
+	{ "param", W_ARGUMENT }, { "user", W_ARGUMENT },
 	{ "done", W_DONE }, { "ready", W_DONE }, { "complete", W_DONE }, { "completed", W_DONE },
 	{ "completion", W_DONE }, { "pending", W_DONE }, { "finished", W_DONE },
 	{ "signaled", W_DONE }, { "signalled", W_DONE }, { "waitqueue", W_DONE },
@@ -47,7 +57,9 @@ static const struct word words[] = {
 	{ "hits", W_COUNT }, { "misses", W_COUNT }, { "packets", W_COUNT }, { "bytes", W_COUNT },
 	{ "stat", W_COUNT }, { "stats", W_COUNT }, { "events", W_COUNT }, { "total", W_COUNT },
 	{ "used", W_COUNT }, { "seq", W_COUNT }, { "reads", W_COUNT }, { "writes", W_COUNT },
-	{ "sum", W_COUNT }, { "iters", W_COUNT }, { "ticks", W_COUNT },
+	{ "sum", W_COUNT }, { "iters", W_COUNT }, { "n", W_COUNT }, { "len", W_COUNT },
+	{ "length", W_COUNT }, { "idx", W_COUNT }, { "index", W_COUNT }, { "pos", W_COUNT },
+	{ "nelems", W_COUNT }, { "nents", W_COUNT }, { "filled", W_COUNT }, { "ticks", W_COUNT },
 	{ "size", W_STEADY }, { "id", W_STEADY }, { "ids", W_STEADY }, { "key", W_STEADY },
 	{ "uid", W_STEADY }, { "gid", W_STEADY }, { "cuid", W_STEADY }, { "cgid", W_STEADY },
 	{ "mode", W_STEADY }, { "name", W_STEADY }, { "type", W_STEADY }, { "mask", W_STEADY },
@@ -58,11 +70,11 @@ static const struct word words[] = {
 	{ "timeout", W_STEADY }, { "threshold", W_STEADY }, { "enabled", W_STEADY },
 	{ "pad", W_PAD }, { "pad0", W_PAD }, { "pad1", W_PAD }, { "pad2", W_PAD },
 	{ "pad3", W_PAD }, { "pad4", W_PAD }, { "padding", W_PAD }, { "pads", W_PAD },
-	{ "padding1", W_PAD }, { "padding2", W_PAD }, { "filler", W_PAD }, { "unused", W_PAD },
-	{ "reserved", W_PAD }, { "dummy", W_PAD }, { "spacer", W_PAD }, { "cacheline", W_PAD },
+	{ "padding1", W_PAD }, { "padding2", W_PAD }, { "filler", W_PAD }, { "spacer", W_PAD },
+	{ "cacheline", W_PAD },
 	{ "thread", W_THREAD }, { "threads", W_THREAD }, { "cpu", W_THREAD }, { "cpus", W_THREAD },
-	{ "percpu", W_THREAD }, { "pcpu", W_THREAD }, { "worker", W_THREAD },
-	{ "workers", W_THREAD }, { "core", W_THREAD }, { "cores", W_THREAD },
+	{ "percpu", W_THREAD }, { "pcpu", W_THREAD }, { "worker", W_THREAD }, { "to", W_MAP },
+	{ "workers", W_THREAD }, { "percore", W_THREAD }, { "cores", W_THREAD },
 	{ "lcore", W_THREAD }, { "lcores", W_THREAD }, { "slot", W_THREAD },
 	{ "slots", W_THREAD }, { "shard", W_THREAD }, { "shards", W_THREAD },
 	{ "perthread", W_THREAD }, { "lane", W_THREAD }, { "lanes", W_THREAD },
@@ -149,12 +161,19 @@ static struct reading read_name(const char *name)
 
 bool hl_look_per_thread(const char *name)
 {
-	return read_name(name).any & W_THREAD;
+	uint16_t any = read_name(name).any;
+
+	return any & W_THREAD && !(any & W_MAP);
 }
 
 bool hl_look_counted(const char *name)
 {
 	return read_name(name).any & (W_COUNT | W_REFS);
+}
+
+bool hl_look_argument(const char *name)
+{
+	return read_name(name).any & W_ARGUMENT;
 }
 
 const char *hl_look_name(enum hl_look look)
@@ -412,19 +431,21 @@ static enum hl_look look_of_pointer(const struct hl_types *types, const struct h
 	return HL_LOOK_PLAIN;
 }
 
-static enum hl_look look_of_integer(const char *name)
+static enum hl_look look_of_integer(const char *name, const struct hl_type *type, bool bits)
 {
 	struct reading reading = read_name(name);
+	/* "need_lock" and the like are answers, not locks. */
+	bool whole = !bits && !(type->flags & HL_TYPE_BOOL) && type->size >= 4;
 
-	if (reading.any & W_REFS)
+	if (reading.any & W_REFS && whole)
 		return HL_LOOK_ATOMIC;
-	if (reading.last & W_LOCK)
+	if (reading.last & W_LOCK && whole)
 		return HL_LOOK_LOCK;
 	if (reading.any & W_DONE)
 		return HL_LOOK_DONE;
 	if (reading.last & W_STEADY)
 		return HL_LOOK_STEADY;
-	if (reading.any & W_COUNT)
+	if (reading.any & W_COUNT || reading.last & W_INDEX)
 		return HL_LOOK_COUNTER;
 	if (reading.any & W_STEADY)
 		return HL_LOOK_STEADY;
@@ -458,11 +479,11 @@ enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_typ
 	case HL_ENUM:
 		if (type->flags & HL_TYPE_FLOAT)
 			return HL_LOOK_PLAIN;
-		return look_of_integer(member->name);
+		return look_of_integer(member->name, type, member->bit_size);
 	case HL_STRUCT:
 		/* kuid_t and its kind: a struct around one integer. */
 		if (type->count == 1 && type->size <= 8)
-			return look_of_integer(member->name);
+			return look_of_integer(member->name, type, false);
 		return HL_LOOK_PLAIN;
 	default:
 		return HL_LOOK_PLAIN;

@@ -16,7 +16,7 @@ enum hl_look {
 	HL_LOOK_ATOMIC,		/* _Atomic, atomic_t, std::atomic, reference count, volatile */
 	HL_LOOK_LINK,		/* of a list, queue or tree */
 	HL_LOOK_DONE,		/* flag or wait queue by which one thread tells another */
-	HL_LOOK_COUNTER,	/* integer that is counted up */
+	HL_LOOK_COUNTER,	/* integer that is counted up, or moves on in a ring */
 	HL_LOOK_CONSTANT,	/* read-mostly for sure: const, function or operations pointer */
 	HL_LOOK_STEADY,		/* read-mostly by name: size, id, mode */
 	HL_LOOK_PAD,		/* array put there to keep others off */
@@ -44,6 +44,8 @@ enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_typ
 bool hl_look_per_thread(const char *name);
 /* Whether the name is that of something counted. */
 bool hl_look_counted(const char *name);
+/* Whether the name is that of what a callback is given. */
+bool hl_look_argument(const char *name);
 
 /* "lock", "atomic", ... for evidence. */
 const char *hl_look_name(enum hl_look look);
