@@ -742,23 +742,29 @@ static void write_enum_size(struct hl_text *text, const struct hl_types *types,
 		hl_text_puts(text, " __attribute__((__mode__(__DI__)))");
 }
 
+static void write_enumerator(struct hl_body *b, const struct hl_type *type,
+			     const struct hl_member *member, unsigned tabs)
+{
+	const char *name = b->enumerator ? b->enumerator(b->arg, member) : member->name;
+
+	for (unsigned t = 0; t <= tabs; t++)
+		hl_text_putc(b->text, '\t');
+	hl_text_puts(b->text, name ? name : "");
+	hl_text_puts(b->text, " = ");
+	hl_write_enumerator(b->text, type, member);
+	hl_text_puts(b->text, ",\n");
+}
+
 static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs)
 {
 	const struct hl_type *type = &b->types->type[id];
 
 	write_name(b, id);
 	hl_text_puts(b->text, " {\n");
-	for (uint32_t i = 0; i < type->count; i++) {
-		const struct hl_member *member = &b->types->member[type->first + i];
-		const char *name = b->enumerator ? b->enumerator(b->arg, member) : member->name;
-
-		for (unsigned t = 0; t <= tabs; t++)
-			hl_text_putc(b->text, '\t');
-		hl_text_puts(b->text, name ? name : "");
-		hl_text_puts(b->text, " = ");
-		hl_write_enumerator(b->text, type, member);
-		hl_text_puts(b->text, ",\n");
-	}
+	for (uint32_t i = 0; i < type->count; i++)
+		write_enumerator(b, type, &b->types->member[type->first + i], tabs);
+	if (!type->count && b->enumerator)	/* C wants one */
+		write_enumerator(b, type, &(struct hl_member){ .name = NULL }, tabs);
 	write_closing(b, tabs, level(b));
 	write_enum_size(b->text, b->types, type);
 }
