@@ -63,13 +63,14 @@ static double weight_of(const struct hl_find *find, const struct mixed *m)
 
 /* ---- The proposal ---- */
 
-/* Which top members hold what is written, and which what is read. */
+/* Which top members hold what is written, and which what is read.  A link that lies with
+ * what is read does not make it written. */
 static int sort_members(const struct hl_find *find, uint8_t *written, uint8_t *read)
 {
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
 
-		if (hl_look_is_written(leaf->look) || leaf->look == HL_LOOK_LINK)
+		if (hl_look_is_written(leaf->look))
 			written[leaf->top] = 1;
 		if (leaf->look == HL_LOOK_CONSTANT || leaf->look == HL_LOOK_STEADY)
 			read[leaf->top] = 1;
@@ -78,6 +79,9 @@ static int sort_members(const struct hl_find *find, uint8_t *written, uint8_t *r
 	for (uint32_t i = 0; i < find->type->count; i++)
 		if (written[i] && read[i])
 			return -ENOTSUP;
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (find->leaf[i].look == HL_LOOK_LINK && !read[find->leaf[i].top])
+			written[find->leaf[i].top] = 1;
 	return 0;
 }
 
@@ -114,9 +118,9 @@ static int regroup(const struct hl_find *find, const uint8_t *written, bool neut
 	if (start >= proposal->n)
 		return -ENOTSUP;
 	proposal->field[start].flags |= HL_FIELD_NEW_LINE;
-	if (proposal->min_align < find->line)
-		proposal->min_align = find->line;
-	return hl_place_smallest(proposal, find->line);
+	if (proposal->min_align < find->apart)
+		proposal->min_align = find->apart;
+	return hl_place_smallest(proposal, find->apart);
 }
 
 /* Whether the proposal keeps all that is written from all that is read. */
@@ -130,13 +134,13 @@ static bool separates(const struct hl_find *find, const uint8_t *written, const 
 			continue;
 		for (uint32_t j = 0; j < proposal->n; j++) {
 			const struct hl_field *b = &proposal->field[j];
-			uint64_t from = a->bit_offset / 8 / find->line;
-			uint64_t to = (a->bit_offset / 8 + (a->size ? a->size - 1 : 0)) / find->line;
+			uint64_t from = a->bit_offset / 8 / find->apart;
+			uint64_t to = (a->bit_offset / 8 + (a->size ? a->size - 1 : 0)) / find->apart;
 
 			if (!read[b->member - find->type->first])
 				continue;
-			if (b->bit_offset / 8 / find->line <= to &&
-			    (b->bit_offset / 8 + (b->size ? b->size - 1 : 0)) / find->line >= from)
+			if (b->bit_offset / 8 / find->apart <= to &&
+			    (b->bit_offset / 8 + (b->size ? b->size - 1 : 0)) / find->apart >= from)
 				return false;
 		}
 	}

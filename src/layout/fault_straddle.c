@@ -103,12 +103,12 @@ static void say_what(struct hl_find *find, const struct sharing *s)
 		hl_fault_member(find, said[i]);
 		before = ", ";
 	}
-	hl_text_printf(&find->evidence, "), fit in one line of %u, ", find->apart);
+	hl_text_printf(&find->evidence, "), fit in one line of %u, ", find->line);
 }
 
 static void say_addresses(struct hl_find *find, unsigned positions, unsigned straddling)
 {
-	uint64_t first = (find->apart - find->type->size) / find->align * find->align + find->align;
+	uint64_t first = (find->line - find->type->size) / find->align * find->align + find->align;
 
 	hl_text_printf(&find->evidence, "but aligned to %u it lies across two lines at %u of %u addresses "
 		       "in a line (from byte %llu on)", find->align, straddling, positions,
@@ -120,11 +120,11 @@ static void say_elements(struct hl_find *find)
 {
 	uint64_t size = find->type->size, factor = size & -size;
 	/* The pattern repeats after apart / gcd(size, apart) elements. */
-	uint64_t period = find->apart / (factor < find->apart ? factor : find->apart);
+	uint64_t period = find->line / (factor < find->line ? factor : find->line);
 	unsigned shown = 0, n = 0;
 
 	for (uint64_t i = 0; i < period; i++)
-		n += i * size % find->apart + size > find->apart;
+		n += i * size % find->line + size > find->line;
 	if (!n) {
 		hl_text_puts(&find->evidence, "; in an array that begins a line no element does");
 		return;
@@ -132,7 +132,7 @@ static void say_elements(struct hl_find *find)
 	hl_text_printf(&find->evidence, "; in an array that begins a line %u of every %llu elements do (", n,
 		       (unsigned long long)period);
 	for (uint64_t i = 0; i < period && shown < 4; i++) {
-		if (i * size % find->apart + size <= find->apart)
+		if (i * size % find->line + size <= find->line)
 			continue;
 		hl_text_printf(&find->evidence, "%s%llu", shown++ ? ", " : "", (unsigned long long)i);
 	}
@@ -144,7 +144,7 @@ static void advise(struct hl_find *find, uint64_t align, uint64_t grown)
 	bool own = align == find->type->size;
 
 	hl_text_printf(&find->advice, "align it to %s: __attribute__((aligned(%llu))); ",
-		       own ? "its own size" : align == find->apart ? "a line" : "the power of two above "
+		       own ? "its own size" : align == find->line ? "a line" : "the power of two above "
 		       "its size", (unsigned long long)align);
 	if (grown == find->type->size)
 		hl_text_puts(&find->advice, "costs no memory in arrays, up to the alignment elsewhere");
@@ -159,9 +159,9 @@ void hl_find_straddle(struct hl_find *find)
 	uint64_t size = find->type->size;
 	unsigned positions, straddling;
 
-	if (size > find->apart || find->type->kind == HL_UNION || is_building_block(find))
+	if (size > find->line || find->type->kind == HL_UNION || is_building_block(find))
 		return;
-	hl_straddling_positions(size, find->align, find->apart, &positions, &straddling);
+	hl_straddling_positions(size, find->align, find->line, &positions, &straddling);
 	if (!straddling)
 		return;
 

@@ -87,6 +87,15 @@ static void show(struct hl_find *find, struct hl_fault *fault)
 	find->n_names = 0;
 }
 
+/* Groups that begin lines are as far apart as the ruler wants them. */
+static unsigned line_of(const struct hl_find *find, const struct hl_placing *proposal)
+{
+	for (uint32_t i = 0; i < proposal->n; i++)
+		if (proposal->field[i].flags & HL_FIELD_NEW_LINE)
+			return find->apart;
+	return find->line;
+}
+
 void hl_fault_report(struct hl_find *find, enum hl_fault_kind kind, unsigned score,
 		     const struct hl_placing *proposal, const char *const *changed)
 {
@@ -96,8 +105,8 @@ void hl_fault_report(struct hl_find *find, enum hl_fault_kind kind, unsigned sco
 		fault.size = proposal->size;
 		fault.lines = hl_lines(proposal->size, find->line);
 		if (find->want_text && proposal->n &&
-		    hl_picture_of_placing(&find->text, find->types, find->id, proposal, find->line,
-					  changed) == -ENOMEM)
+		    hl_picture_of_placing(&find->text, find->types, find->id, proposal,
+					  line_of(find, proposal), changed) == -ENOMEM)
 			find->rc = -ENOMEM;
 	}
 	show(find, &fault);

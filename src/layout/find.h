@@ -63,7 +63,7 @@ bool hl_may_share(uint64_t last, uint64_t first, uint64_t align, uint64_t apart)
 
 /* Of `size` bytes at addresses that are multiples of align: the number of positions
  * in a line, and at how many of them the bytes lie on two lines. */
-void hl_straddling_positions(uint64_t size, uint64_t align, uint64_t apart, unsigned *positions,
+void hl_straddling_positions(uint64_t size, uint64_t align, unsigned line, unsigned *positions,
 			     unsigned *straddling);
 
 /* ---- Putting a fault together ---- */

@@ -139,13 +139,13 @@ bool hl_may_share(uint64_t last, uint64_t first, uint64_t align, uint64_t apart)
 	return false;
 }
 
-void hl_straddling_positions(uint64_t size, uint64_t align, uint64_t apart, unsigned *positions,
+void hl_straddling_positions(uint64_t size, uint64_t align, unsigned line, unsigned *positions,
 			     unsigned *straddling)
 {
 	*positions = *straddling = 0;
-	for (uint64_t at = 0; at < apart; at += align) {
+	for (uint64_t at = 0; at < line; at += align) {
 		++*positions;
-		if (at + size > apart)
+		if (at + size > line)
 			++*straddling;
 	}
 }

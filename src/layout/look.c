@@ -18,6 +18,7 @@
 #define W_PAD		0x0080	/* filler */
 #define W_THREAD	0x0100	/* one a thread or CPU */
 #define W_OPS		0x0200	/* table of operations */
+#define W_PENDING	0x4000	/* completion, when it is the whole name */
 #define W_ARGUMENT	0x2000	/* what a callback is given */
 #define W_INDEX		0x1000	/* place in a ring or deque that moves on */
 #define W_MAP		0x0800	/* leads from one thing to another: prio_to_cpu */
@@ -50,7 +51,7 @@ static const struct word words[] = {
 	{ "cookie", W_ARGUMENT }, { "opaque", W_ARGUMENT }, { "argument", W_ARGUMENT },
 	{ "param", W_ARGUMENT }, { "user", W_ARGUMENT },
 	{ "done", W_DONE }, { "ready", W_DONE }, { "complete", W_DONE }, { "completed", W_DONE },
-	{ "completion", W_DONE }, { "pending", W_DONE }, { "finished", W_DONE },
+	{ "completion", W_DONE }, { "pending", W_PENDING }, { "finished", W_DONE },
 	{ "signaled", W_DONE }, { "signalled", W_DONE }, { "waitqueue", W_DONE },
 	{ "count", W_COUNT }, { "counts", W_COUNT }, { "counter", W_COUNT },
 	{ "counters", W_COUNT }, { "cnt", W_COUNT }, { "nr", W_COUNT }, { "num", W_COUNT },
@@ -121,6 +122,7 @@ static uint16_t mask_of_word(const char *text, size_t n)
 /* The words of a name: any of them, and the last. */
 struct reading {
 	uint16_t any, last;
+	unsigned words;
 };
 
 #define LONGEST_WORD 24
@@ -145,6 +147,7 @@ static struct reading read_name(const char *name)
 			if (n > 1 || (word[0] != 't' && word[0] != 's')) {
 				reading.last = mask_of_word(word, n);
 				reading.any |= reading.last;
+				reading.words++;
 			}
 			n = 0;
 		}
@@ -441,7 +444,8 @@ static enum hl_look look_of_integer(const char *name, const struct hl_type *type
 		return HL_LOOK_ATOMIC;
 	if (reading.last & W_LOCK && whole)
 		return HL_LOOK_LOCK;
-	if (reading.any & W_DONE)
+	/* "done" and "is_done", not "done_list" nor "qs_pending". */
+	if (reading.last & W_DONE || (reading.words == 1 && reading.any & W_PENDING))
 		return HL_LOOK_DONE;
 	if (reading.last & W_STEADY)
 		return HL_LOOK_STEADY;
