@@ -159,6 +159,27 @@ static int add_ranked(struct hl_out *out, const struct hl_ranking *ranking, uint
 	return status;
 }
 
+/* What else there is to see, below the list. */
+static void add_hint(struct hl_out *out)
+{
+	const struct hl_report *report = out->report;
+	struct hl_text hint = HL_TEXT_INIT;
+
+	if (report->top && report->top < report->ranking->n)
+		hl_text_printf(&hint, "%u more: --top 0 lists all. ",
+			       report->ranking->n - report->top);
+	hl_text_puts(&hint, "A TYPE behind the file shows it in full, --explain FAULT says what a "
+		     "fault is.");
+	hl_text_putc(&out->text, '\n');
+	hl_out_begin(out, HL_DIM);
+	if (hint.failed)
+		out->text.failed = true;
+	else
+		hl_out_sentences(out, hint.at, 0);
+	hl_out_end(out);
+	hl_text_free(&hint);
+}
+
 int hl_report_faults(const struct hl_report *report)
 {
 	struct hl_out out = { .report = report };
@@ -169,17 +190,8 @@ int hl_report_faults(const struct hl_report *report)
 	if (ranking->n)
 		hl_text_putc(&out.text, '\n');
 	status = add_ranked(&out, ranking, report->top);
-	if (ranking->n) {
-		hl_text_putc(&out.text, '\n');
-		hl_out_begin(&out, HL_DIM);
-		if (report->top && report->top < ranking->n)
-			hl_text_printf(&out.text, "%u more: --top 0 lists all. ",
-				       ranking->n - report->top);
-		hl_text_puts(&out.text, "A TYPE behind the file shows it in full, --explain FAULT "
-			     "says what a fault is.");
-		hl_out_end(&out);
-		hl_text_putc(&out.text, '\n');
-	}
+	if (ranking->n && !status)
+		add_hint(&out);
 	return hl_out_finish(&out, status);
 }
 
