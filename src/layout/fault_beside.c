@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A struct of more lines is no longer one thing that is laid out. */
+#define MOST_LINES 4096u
+
 /* A line of a struct with its written and its read-mostly fields. */
 struct mixed {
 	const struct hl_leaf *written;
@@ -29,24 +32,24 @@ static bool on_line(const struct hl_find *find, const struct hl_leaf *leaf, uint
 	       (leaf->offset + leaf->size - 1) / find->apart >= line;
 }
 
-static struct mixed look_at_line(const struct hl_find *find, uint64_t line)
+/* Adds what a leaf brings to each line that it lies on. */
+static void add_leaf(const struct hl_find *find, const struct hl_leaf *leaf, struct mixed *mixed,
+		     uint64_t lines)
 {
-	struct mixed m = { 0 };
+	uint64_t line = leaf->offset / find->apart;
+	uint64_t last = leaf->size ? (leaf->offset + leaf->size - 1) / find->apart : 0;
 
-	for (uint32_t i = 0; i < find->n_leaves; i++) {
-		const struct hl_leaf *leaf = &find->leaf[i];
+	for (; leaf->size && line <= last && line < lines; line++) {
+		struct mixed *m = &mixed[line];
 
-		if (!on_line(find, leaf, line))
-			continue;
 		if (hl_look_is_written(leaf->look)) {
-			if (!m.written || (leaf->look == HL_LOOK_LOCK && !m.lock))
-				m.written = leaf;
-			m.lock = m.lock || leaf->look == HL_LOOK_LOCK;
+			if (!m->written || (leaf->look == HL_LOOK_LOCK && !m->lock))
+				m->written = leaf;
+			m->lock = m->lock || leaf->look == HL_LOOK_LOCK;
 		}
-		m.constants += leaf->look == HL_LOOK_CONSTANT;
-		m.steadies += leaf->look == HL_LOOK_STEADY;
+		m->constants += leaf->look == HL_LOOK_CONSTANT;
+		m->steadies += leaf->look == HL_LOOK_STEADY;
 	}
-	return m;
 }
 
 /* How much a line's mixture costs; 0: nothing is wrong with it. */
@@ -226,25 +229,50 @@ static void advise(struct hl_find *find, int made, const struct hl_placing *prop
 			     "struct here holds both kinds, so that one is to be split first");
 }
 
-void hl_find_lock_beside_read_mostly(struct hl_find *find)
+/* The line where it is worst; its number in *worst. */
+static double find_worst(struct hl_find *find, uint64_t lines, struct mixed *found, uint64_t *worst)
 {
-	uint64_t lines = hl_lines(find->type->size, find->apart), worst = 0;
+	struct mixed *mixed = calloc(lines, sizeof(*mixed));
 	double most = 0;
-	struct mixed worst_line = { 0 };
 
-	if (find->type->kind == HL_UNION || lines > 4096 ||
-	    hl_look_is_shared(hl_look_of_type(find->looks, find->id)))
-		return;
+	if (!mixed) {
+		find->rc = -ENOMEM;
+		return 0;
+	}
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (find->leaf[i].look != HL_LOOK_PLAIN)
+			add_leaf(find, &find->leaf[i], mixed, lines);
 	for (uint64_t line = 0; line < lines; line++) {
-		struct mixed m = look_at_line(find, line);
-		double weight = weight_of(find, &m);
+		double weight = weight_of(find, &mixed[line]);
 
 		if (weight > most) {
 			most = weight;
-			worst = line;
-			worst_line = m;
+			*worst = line;
+			*found = mixed[line];
 		}
 	}
+	free(mixed);
+	return most;
+}
+
+static bool has_written(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (hl_look_is_written(find->leaf[i].look))
+			return true;
+	return false;
+}
+
+void hl_find_lock_beside_read_mostly(struct hl_find *find)
+{
+	uint64_t lines = hl_lines(find->type->size, find->apart), worst = 0;
+	struct mixed worst_line = { 0 };
+	double most;
+
+	if (find->type->kind == HL_UNION || lines > MOST_LINES || !has_written(find) ||
+	    hl_look_is_shared(hl_look_of_type(find->looks, find->id)))
+		return;
+	most = find_worst(find, lines, &worst_line, &worst);
 	if (most <= 0)
 		return;
 

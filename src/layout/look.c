@@ -209,11 +209,11 @@ const char *hl_look_name(enum hl_look look)
 #define LARGEST_LINK 64
 
 struct hl_looks {
-	uint32_t n;
 	uint8_t *look;			/* of each type by itself */
 	uint8_t *typedef_log2;		/* of each aggregate: alignment of a typedef of it */
 	uint8_t *embedded_log2;		/* ... alignment that all places where it is embedded share */
 	uint8_t *embedded;		/* ... and how many there are, 255 at most */
+	uint8_t *member;		/* look of each member of a struct, class or union */
 };
 
 /* Exact names that no rule on words tells. */
@@ -347,41 +347,6 @@ static void note_embedded(struct hl_looks *looks, const struct hl_types *types,
 		looks->embedded[what]++;
 }
 
-struct hl_looks *hl_looks_build(const struct hl_types *types)
-{
-	struct hl_looks *looks = calloc(1, sizeof(*looks));
-	uint32_t n = types->n_types;
-	uint8_t *bytes = looks ? calloc(n, 4) : NULL;
-
-	if (!bytes) {
-		free(looks);
-		return NULL;
-	}
-	*looks = (struct hl_looks){
-		.n = n, .look = bytes, .typedef_log2 = bytes + n, .embedded_log2 = bytes + 2 * (size_t)n,
-		.embedded = bytes + 3 * (size_t)n,
-	};
-	for (hl_type_id id = 0; id < n; id++) {
-		const struct hl_type *type = &types->type[id];
-
-		looks->look[id] = (uint8_t)look_of_type(types, id);
-		if (type->kind == HL_TYPEDEF)
-			note_typedef(looks, types, type);
-		if (type->kind == HL_STRUCT || type->kind == HL_CLASS)
-			for (uint32_t i = 0; i < type->count; i++)
-				note_embedded(looks, types, &types->member[type->first + i]);
-	}
-	return looks;
-}
-
-void hl_looks_free(struct hl_looks *looks)
-{
-	if (!looks)
-		return;
-	free(looks->look);
-	free(looks);
-}
-
 uint32_t hl_looks_used_align(const struct hl_looks *looks, hl_type_id id)
 {
 	uint32_t align = (uint32_t)1 << looks->typedef_log2[id];
@@ -463,8 +428,8 @@ static bool is_padding(const struct hl_types *types, const struct hl_type *array
 	return element->kind == HL_BASE && read_name(name).any & W_PAD;
 }
 
-enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_types *types,
-			       const struct hl_member *member)
+static enum hl_look look_of_member(const struct hl_looks *looks, const struct hl_types *types,
+				   const struct hl_member *member)
 {
 	enum hl_look look = hl_look_of_type(looks, member->type);
 	hl_type_id what = hl_type_strip(types, member->type);
@@ -492,4 +457,55 @@ enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_typ
 	default:
 		return HL_LOOK_PLAIN;
 	}
+}
+
+/* ---- All of a file, once ---- */
+
+struct hl_looks *hl_looks_build(const struct hl_types *types)
+{
+	struct hl_looks *looks = calloc(1, sizeof(*looks));
+	size_t n = types->n_types;
+	uint8_t *bytes = looks ? calloc(4 * n + types->n_members, 1) : NULL;
+
+	if (!bytes) {
+		free(looks);
+		return NULL;
+	}
+	*looks = (struct hl_looks){
+		.look = bytes, .typedef_log2 = bytes + n, .embedded_log2 = bytes + 2 * n,
+		.embedded = bytes + 3 * n, .member = bytes + 4 * n,
+	};
+	for (hl_type_id id = 0; id < n; id++)
+		looks->look[id] = (uint8_t)look_of_type(types, id);
+	for (hl_type_id id = 0; id < n; id++) {
+		const struct hl_type *type = &types->type[id];
+
+		if (type->kind == HL_TYPEDEF)
+			note_typedef(looks, types, type);
+		if (!hl_kind_is_aggregate(type->kind))
+			continue;
+		for (uint32_t i = 0; i < type->count; i++) {
+			const struct hl_member *member = &types->member[type->first + i];
+
+			looks->member[type->first + i] =
+				(uint8_t)look_of_member(looks, types, member);
+			if (type->kind != HL_UNION)
+				note_embedded(looks, types, member);
+		}
+	}
+	return looks;
+}
+
+void hl_looks_free(struct hl_looks *looks)
+{
+	if (!looks)
+		return;
+	free(looks->look);
+	free(looks);
+}
+
+enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_types *types,
+			       const struct hl_member *member)
+{
+	return (enum hl_look)looks->member[member - types->member];
 }
