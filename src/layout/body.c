@@ -305,6 +305,12 @@ static uint64_t field_end(const struct hl_field *field)
 	return field->bit_offset + (field->bits ? field->bits : field->data_size * 8);
 }
 
+/* _Bool has room for one bit only. */
+static bool is_bool(const struct hl_types *types, hl_type_id id)
+{
+	return types->type[hl_type_strip(types, id)].flags & HL_TYPE_BOOL;
+}
+
 static void write_field_pad(struct hl_body *b, const struct hl_field *field, uint64_t at)
 {
 	hl_type_id type = b->types->member[field->member].type;
@@ -315,7 +321,8 @@ static void write_field_pad(struct hl_body *b, const struct hl_field *field, uin
 		return;
 	if (!field->bits)
 		write_pad(b, at, hl_round_up(at, 8) - at + field->pad);
-	else if (at % (field->size * 8) + field->pad <= field->size * 8)
+	else if (!is_bool(b->types, type) &&
+		 at % (field->size * 8) + field->pad <= field->size * 8)
 		write_unnamed_as(b, type, field->pad);
 	else
 		write_pad(b, at, field->pad);

@@ -2,7 +2,7 @@
 /*
  * From the offsets that the compiler gave to the fields that give them: what is
  * natural, what was aligned or packed by hand, where room was left on purpose.
- * DWARF tells some of it (clang hardly any), BTF none.
+ * DWARF tells what was aligned, BTF does not, and neither what was packed.
  */
 #include "cursor.h"
 #include "place.h"
@@ -86,23 +86,27 @@ static uint64_t try_field(const struct explaining *x, const struct hl_field *fie
 	return hl_cursor_put(&cursor, x->placing, field, 1);
 }
 
-/* The smallest power of two that moves `from` to `to` bytes; 0: none does. */
-static uint64_t explaining_align(uint64_t from, uint64_t to, uint64_t at_least)
+/* The smallest power of two that moves `from` to `to` bytes; 0: none does, or the
+ * file would have told. */
+static uint64_t explaining_align(const struct explaining *x, uint64_t from, uint64_t to,
+				 uint64_t at_least)
 {
 	uint64_t align = at_least;
 
+	if (!x->types->from_btf)
+		return 0;
 	while (align <= to - from && align < MAX_ALIGN)
 		align *= 2;
 	return hl_round_up(from, align) == to ? align : 0;
 }
 
-/* A field that is not where the next free place is: aligned by hand, if the whole
- * can be as aligned as that, or behind something that the file does not tell. */
+/* A field that is not where the next free place is: aligned by hand, if the file would
+ * not tell and the whole can be as aligned as that, or behind unnamed bit-fields. */
 static void explain_gap(struct explaining *x, struct hl_field *field)
 {
 	uint64_t end = hl_round_up(x->cursor.end, 8) / 8;
 	uint64_t start = field->bit_offset / 8;
-	uint64_t align = explaining_align(end, start, (uint64_t)field->align * 2);
+	uint64_t align = explaining_align(x, end, start, (uint64_t)field->align * 2);
 
 	if (align && !(x->type->size % align))
 		field->align = (uint32_t)align;
@@ -167,7 +171,7 @@ static int explain_size(struct explaining *x)
 		end.align = 1;
 
 		uint64_t used = hl_cursor_size(&end, placing);
-		uint64_t align = explaining_align(used, x->type->size,
+		uint64_t align = explaining_align(x, used, x->type->size,
 						  (uint64_t)x->cursor.align * 2);
 
 		if (align)
@@ -226,6 +230,21 @@ static int reset(struct hl_placing *placing, uint32_t n)
 	return 0;
 }
 
+/* As not packed, if that gives the alignment that the type has, else as packed. */
+static int explain_either(struct explaining *x, hl_type_id id)
+{
+	uint32_t align = x->type->align_log2 ? said_align(x->type->align_log2) :
+					       hl_type_align(x->types, id);
+	bool packed = x->type->flags & HL_TYPE_PACKED;
+	int error = explain_as(x, packed);
+
+	if (!error && (packed || x->placing->align == align))
+		return 0;
+	if (!explain_as(x, !packed) && (error || x->placing->align == align))
+		return 0;
+	return explain_as(x, packed);
+}
+
 int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id)
 {
 	struct explaining x = {
@@ -242,9 +261,7 @@ int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types,
 	if (error)
 		return error;
 	placing->overlay = x.type->kind == HL_UNION;
-	error = explain_as(&x, x.type->flags & HL_TYPE_PACKED);
-	if (error && !placing->packed)
-		error = explain_as(&x, true);
+	error = explain_either(&x, id);
 	if (!error)
 		bind_fields(placing, types);
 	return error;
