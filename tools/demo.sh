@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The main job on real input: tools/demo.sh BUILD, called by `make demo`.
+#
+# Shows the ten worst faults of the running kernel, where it has BTF, and of a
+# real threaded program built with -g, each with one proposal written out. The
+# program is memcached, whose source is fetched and built below BUILD/demo; where
+# that cannot be done, Hotline's own command takes its place.
+# HOTLINE_DEMO_PROGRAM=FILE shows another one.
+
+set -eu
+
+build=${1:?usage: tools/demo.sh BUILD}
+top=$(cd "$(dirname "$0")/.." && pwd)
+hotline=$build/hotline
+work=$build/demo
+kernel=/sys/kernel/btf/vmlinux
+
+title()
+{
+	printf '\n==== %s\n\n' "$*"
+}
+
+# Builds memcached in a copy of its source; prints the program.
+build_memcached()
+{
+	source=$("$top/setup/source" memcached "$work") || return 1
+	if [ ! -x "$source/memcached" ]; then
+		(cd "$source" && ./configure -q CFLAGS='-O2 -g' && make -j"$(nproc)") \
+			>"$work/memcached.log" 2>&1 || {
+			echo "memcached does not build here, see $work/memcached.log" >&2
+			return 1
+		}
+	fi
+	echo "$source/memcached"
+}
+
+show()
+{
+	"$hotline" layout --no-pager --top 10 --proposals 1 "$1"
+}
+
+mkdir -p "$work"
+if [ -r "$kernel" ]; then
+	title "The running kernel ($(uname -r)): the ten worst of its structures"
+	show "$kernel"
+else
+	title "This kernel has no BTF ($kernel): its structures are left out"
+fi
+
+program=${HOTLINE_DEMO_PROGRAM:-}
+if [ -z "$program" ]; then
+	echo
+	echo "Fetching and building memcached with -g ..."
+	program=$(build_memcached) || {
+		echo "Hotline's own command is shown in its place."
+		program=$hotline
+	}
+fi
+title "$(basename "$program"), built with -g: the ten worst of its structures"
+show "$program"
+
+cat <<END
+
+Your own program, compiled with -g:
+
+    $hotline layout PROGRAM            the worst first
+    $hotline layout PROGRAM TYPE       one type in full
+    $hotline layout --help             all the rest, with examples
+END
