@@ -9,6 +9,7 @@
 #include "shape.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 /* No larger alignment is put down to an attribute: that of the largest huge page. */
@@ -160,7 +161,18 @@ static int explain_field(struct explaining *x, struct hl_field *field)
 	return start == field->bit_offset ? 0 : -ENOTSUP;
 }
 
-static int explain_size(struct explaining *x)
+/* The alignment that makes the used bytes the size: the one that the type is known
+ * to have, or the smallest that would; 0: none does. */
+static uint64_t size_align(const struct explaining *x, hl_type_id id, uint64_t used)
+{
+	uint32_t known = hl_type_align(x->types, id);
+
+	if (known > x->cursor.align && hl_round_up(used, known) == x->type->size)
+		return known;
+	return explaining_align(x, used, x->type->size, (uint64_t)x->cursor.align * 2);
+}
+
+static int explain_size(struct explaining *x, hl_type_id id)
 {
 	struct hl_placing *placing = x->placing;
 	uint64_t size = hl_cursor_size(&x->cursor, placing);
@@ -171,8 +183,7 @@ static int explain_size(struct explaining *x)
 		end.align = 1;
 
 		uint64_t used = hl_cursor_size(&end, placing);
-		uint64_t align = explaining_align(x, used, x->type->size,
-						  (uint64_t)x->cursor.align * 2);
+		uint64_t align = size_align(x, id, used);
 
 		if (align)
 			placing->min_align = (uint32_t)align;
@@ -187,7 +198,7 @@ static int explain_size(struct explaining *x)
 	return size == x->type->size ? 0 : -ENOTSUP;
 }
 
-static int explain_as(struct explaining *x, bool packed)
+static int explain_as(struct explaining *x, hl_type_id id, bool packed)
 {
 	struct hl_placing *placing = x->placing;
 	int error = 0;
@@ -200,7 +211,7 @@ static int explain_as(struct explaining *x, bool packed)
 		fill_field(&placing->field[i], x, x->type->first + i);
 		error = explain_field(x, &placing->field[i]);
 	}
-	return error ? error : explain_size(x);
+	return error ? error : explain_size(x, id);
 }
 
 static bool is_known_form(const struct hl_types *types, const struct hl_type *type)
@@ -230,19 +241,27 @@ static int reset(struct hl_placing *placing, uint32_t n)
 	return 0;
 }
 
-/* As not packed, if that gives the alignment that the type has, else as packed. */
+/* How much had to be made up beside the types of the members. */
+static unsigned unlikeliness(const struct explaining *x, hl_type_id id)
+{
+	const struct hl_placing *placing = x->placing;
+	unsigned odd = placing->tail != 0;
+
+	for (uint32_t i = 0; i < placing->n; i++)
+		odd += placing->field[i].pad || placing->field[i].flags & HL_FIELD_PACKED;
+	return 2 * odd + (placing->align != hl_type_align(x->types, id));
+}
+
+/* As packed or not, whichever explains more. */
 static int explain_either(struct explaining *x, hl_type_id id)
 {
-	uint32_t align = x->type->align_log2 ? said_align(x->type->align_log2) :
-					       hl_type_align(x->types, id);
 	bool packed = x->type->flags & HL_TYPE_PACKED;
-	int error = explain_as(x, packed);
+	int error = explain_as(x, id, packed);
+	unsigned odd = error ? UINT_MAX : unlikeliness(x, id);
 
-	if (!error && (packed || x->placing->align == align))
+	if (!odd || (!explain_as(x, id, !packed) && unlikeliness(x, id) < odd))
 		return 0;
-	if (!explain_as(x, !packed) && (error || x->placing->align == align))
-		return 0;
-	return explain_as(x, packed);
+	return explain_as(x, id, packed);
 }
 
 int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id)
