@@ -658,7 +658,7 @@ static hl_type_id read_array(struct hl_dwarf_reader *r, const struct facts *f, i
 static struct hl_member *push(struct hl_dwarf_reader *r)
 {
 	if (r->n_scratch == r->scratch_room) {
-		uint32_t room = r->scratch_room ? r->scratch_room * 2 : 256;
+		uint32_t room = r->scratch_room * 2;
 		struct hl_member *more = realloc(r->scratch, room * sizeof(*more));
 
 		if (!more) {
@@ -705,7 +705,7 @@ static hl_type_id read_function(struct hl_dwarf_reader *r, const struct facts *f
 	return id;
 }
 
-static hl_type_id read_enum(struct hl_dwarf_reader *r, const struct facts *f)
+static hl_type_id read_enum(struct hl_dwarf_reader *r, const struct facts *f, int depth)
 {
 	uint32_t start = r->n_scratch;
 	enum hl_language language = language_of(f->die);
@@ -720,7 +720,7 @@ static hl_type_id read_enum(struct hl_dwarf_reader *r, const struct facts *f)
 
 	if (f->has_type) {
 		const struct hl_store *store = r->store;
-		hl_type_id id = held(r, &underlying, true, 0);
+		hl_type_id id = held(r, &underlying, true, depth);
 
 		for (int i = 0; i < 8 && store->type[id].kind != HL_BASE; i++)
 			id = store->type[id].target;
@@ -1005,7 +1005,7 @@ static hl_type_id read_fresh(struct hl_dwarf_reader *r, Dwarf_Die *die, int dept
 	case DW_TAG_subroutine_type:
 		return read_function(r, &f, depth);
 	case DW_TAG_enumeration_type:
-		return read_enum(r, &f);
+		return read_enum(r, &f, depth);
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_interface_type:
@@ -1201,8 +1201,9 @@ static void forget_files(struct hl_dwarf_reader *r)
 
 int hl_dwarf_reader_init(struct hl_dwarf_reader *reader, struct hl_store *store)
 {
-	*reader = (struct hl_dwarf_reader){ .store = store };
-	if (hl_die_map_init(&reader->types) || hl_die_map_init(&reader->scopes) ||
+	*reader = (struct hl_dwarf_reader){ .store = store, .scratch_room = 256 };
+	reader->scratch = malloc(reader->scratch_room * sizeof(*reader->scratch));
+	if (!reader->scratch || hl_die_map_init(&reader->types) || hl_die_map_init(&reader->scopes) ||
 	    hl_die_map_init(&reader->indexed) || hl_die_map_init(&reader->imported)) {
 		hl_dwarf_reader_free(reader);
 		return -ENOMEM;
@@ -1227,6 +1228,11 @@ int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint32_t
 	uint8_t address_size = 0;
 	Dwarf_Die cu;
 
+	/* libdw goes over units whose kind it does not know, but shows nothing of them. */
+	if (!unit->cu) {
+		hl_store_skip(reader->store, "a unit of a kind that is not known here");
+		return 0;
+	}
 	if (dwarf_diecu(unit, &cu, &address_size, NULL))
 		reader->address_size = address_size;
 	walk(&w, unit, false, 0);
