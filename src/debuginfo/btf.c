@@ -445,6 +445,7 @@ int hl_btf_read(struct hl_types_whole *whole, const char *path, bool raw,
 	size_t pointer = btf__pointer_size(source->btf);
 
 	whole->types.from_btf = true;
+	whole->store.align_untold = true;
 	whole->types.address_size = (uint8_t)(pointer ? pointer : sizeof(void *));
 	whole->types.max_align_log2 = whole->types.address_size == 8 ? 4 : 2;
 	whole->types.big_endian = btf__endianness(source->btf) == BTF_BIG_ENDIAN;

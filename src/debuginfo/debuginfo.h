@@ -70,7 +70,8 @@ enum hl_language { HL_LANG_C, HL_LANG_CXX, HL_LANG_RUST, HL_LANG_OTHER };
 
 struct hl_type {
 	const char *name;	/* NULL: it has none.  C++: unqualified, with template arguments */
-	uint64_t size;		/* bytes; ARRAY: number of elements; pointers and references: their own size */
+	uint64_t size;		/* bytes; ARRAY: number of elements; pointers and references: their own
+				 * size; ATOMIC: bytes where the compiler made it larger than its target */
 	hl_type_id target;	/* what it points to, aliases, qualifies, repeats or returns */
 	uint32_t first;		/* first of its members in hl_types.member ... */
 	uint32_t count;		/* ... and how many: members, parameters or enumerators */
@@ -80,7 +81,8 @@ struct hl_type {
 	uint8_t kind;		/* enum hl_kind */
 	uint8_t flags;		/* HL_TYPE_... */
 	uint8_t align_log2;	/* explicit alignment (alignas, aligned(N)) is 1 << (align_log2 - 1); 0: none said.
-				 * BTF says none: it is inferred from holes and sizes when the file is read */
+				 * BTF, and DWARF before version 5, do not tell all: what is left is inferred
+				 * from holes and sizes when the file is read */
 	uint8_t language;	/* enum hl_language */
 	uint8_t natural_log2;	/* the alignment that hl_type_align() answers is 1 << natural_log2 */
 };
@@ -101,7 +103,7 @@ struct hl_member {
 	uint64_t bit_offset;	/* from the start of the struct, in memory order: byte * 8 + bit */
 	hl_type_id type;
 	uint16_t bit_size;	/* 0: not a bit-field */
-	uint8_t align_log2;	/* explicit alignment, as in struct hl_type (BTF: inferred) */
+	uint8_t align_log2;	/* explicit alignment, as in struct hl_type, told or inferred */
 	uint8_t flags;
 };
 
@@ -127,7 +129,8 @@ struct hl_types {
 
 	uint8_t address_size;		/* bytes of a pointer */
 	bool big_endian;
-	bool from_btf;			/* BTF tells no explicit alignment and no source files */
+	bool from_btf;			/* BTF tells no source files */
+	bool align_untold;		/* not all alignment that was asked for is told: some is inferred */
 	uint8_t max_align_log2;		/* scalars are aligned to 1 << this at most (i386: 2) */
 	uint16_t machine;		/* ELF e_machine, 0: not known */
 	uint32_t n_units;		/* compilation units read */

@@ -31,8 +31,8 @@ struct facts {
 		has_import, has_containing, has_const_value, has_size, has_bit_size,
 		has_data_bit_offset, has_bit_offset, has_file, has_static_place;
 	bool declaration, external, artificial, vector, prototyped;
-	uint64_t size, bit_size, data_bit_offset, bit_offset, alignment, file, line, encoding,
-		virtuality;
+	uint64_t size, bit_size, data_bit_offset, alignment, file, line, encoding, virtuality;
+	Dwarf_Sword bit_offset; /* below 0 where a packed bit-field runs on into the next unit */
 };
 
 static void failed(struct hl_dwarf_reader *r, int rc, const char *why)
@@ -49,7 +49,8 @@ static bool number(Dwarf_Attribute *attr, uint64_t *value)
 	Dwarf_Sword sword;
 
 	/* A signed form of a count or size is right when it is not negative. */
-	if (dwarf_whatform(attr) == DW_FORM_sdata || dwarf_whatform(attr) == DW_FORM_implicit_const) {
+	if (dwarf_whatform(attr) == DW_FORM_sdata ||
+	    dwarf_whatform(attr) == DW_FORM_implicit_const) {
 		if (dwarf_formsdata(attr, &sword) || sword < 0)
 			return false;
 		*value = (uint64_t)sword;
@@ -97,7 +98,7 @@ static int take_attribute(Dwarf_Attribute *attr, void *arg)
 		f->has_data_bit_offset = number(attr, &f->data_bit_offset);
 		break;
 	case DW_AT_bit_offset:
-		f->has_bit_offset = number(attr, &f->bit_offset);
+		f->has_bit_offset = !dwarf_formsdata(attr, &f->bit_offset);
 		break;
 	case DW_AT_alignment:
 		number(attr, &f->alignment);
@@ -190,8 +191,9 @@ static bool is_definition_tag(int tag)
 
 static enum hl_kind aggregate_kind(int tag)
 {
-	return tag == DW_TAG_union_type ? HL_UNION :
-	       tag == DW_TAG_structure_type ? HL_STRUCT : HL_CLASS;
+	return tag == DW_TAG_union_type	      ? HL_UNION
+	       : tag == DW_TAG_structure_type ? HL_STRUCT
+					      : HL_CLASS;
 }
 
 static enum hl_language language_of(Dwarf_Die *die)
@@ -264,8 +266,8 @@ static struct hl_unit_files *files_of(struct hl_dwarf_reader *r, Dwarf_Die *unit
 
 	*entry = (struct hl_unit_files){ .cu = unit->cu };
 	if (!dwarf_getsrcfiles(unit, &files, &n) && n) {
-		const char *directory = dwarf_formstring(
-			dwarf_attr(unit, DW_AT_comp_dir, &(Dwarf_Attribute){ 0 }));
+		const char *directory =
+			dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &(Dwarf_Attribute){ 0 }));
 
 		entry->file = calloc(n, sizeof(*entry->file));
 		if (!entry->file) {
@@ -311,8 +313,8 @@ static uint32_t inner_scope(struct hl_dwarf_reader *r, uint32_t outer, const cha
 	if (n < 0)
 		return outer;
 
-	int64_t id = hl_store_file(r->store, text, (size_t)n < sizeof(text) ? (size_t)n
-									    : sizeof(text) - 1);
+	int64_t id = hl_store_file(r->store, text,
+				   (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 
 	if (id < 0)
 		failed(r, (int)id, NULL);
@@ -335,11 +337,13 @@ static void index_scopes(struct hl_dwarf_reader *r, Dwarf_Die *parent, uint32_t 
 			if (hl_die_map_set(&r->scopes, die.addr, scope))
 				failed(r, -ENOMEM, NULL);
 		if (opens)
-			index_scopes(r, &die, inner_scope(r, scope, dwarf_diename(&die)), depth + 1);
+			index_scopes(r, &die, inner_scope(r, scope, dwarf_diename(&die)),
+				     depth + 1);
 	} while (!r->rc && !dwarf_siblingof(&die, &die));
 }
 
-static uint32_t scope_of(struct hl_dwarf_reader *r, const struct facts *f, enum hl_language language)
+static uint32_t scope_of(struct hl_dwarf_reader *r, const struct facts *f,
+			 enum hl_language language)
 {
 	Dwarf_Die unit, place = *f->die;
 
@@ -384,7 +388,8 @@ static hl_type_id add(struct hl_dwarf_reader *r, const struct hl_type *type,
 static uint8_t align_log2(uint64_t align)
 {
 	return align && !(align & (align - 1)) && align <= (1u << 30)
-		? (uint8_t)(__builtin_ctzll(align) + 1) : 0;
+		       ? (uint8_t)(__builtin_ctzll(align) + 1)
+		       : 0;
 }
 
 static uint64_t bounded_size(struct hl_dwarf_reader *r, uint64_t size)
@@ -454,7 +459,9 @@ static hl_type_id refer(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth)
 
 	enum hl_language language = language_of(die);
 	struct hl_type type = {
-		.name = f.name, .target = id, .align_log2 = align_log2(f.alignment),
+		.name = f.name,
+		.target = id,
+		.align_log2 = align_log2(f.alignment),
 		.language = (uint8_t)language,
 	};
 
@@ -501,7 +508,9 @@ static hl_type_id held(struct hl_dwarf_reader *r, Dwarf_Attribute *attr, bool ha
 
 static hl_type_id read_base(struct hl_dwarf_reader *r, const struct facts *f)
 {
-	struct hl_type type = { .name = f->name, .kind = HL_BASE, .size = bounded_size(r, f->size) };
+	struct hl_type type = { .name = f->name,
+				.kind = HL_BASE,
+				.size = bounded_size(r, f->size) };
 
 	switch (f->encoding) {
 	case DW_ATE_boolean:
@@ -538,7 +547,9 @@ static hl_type_id read_alias(struct hl_dwarf_reader *r, const struct facts *f, e
 {
 	enum hl_language language = language_of(f->die);
 	struct hl_type type = {
-		.name = f->name, .kind = (uint8_t)kind, .language = (uint8_t)language,
+		.name = f->name,
+		.kind = (uint8_t)kind,
+		.language = (uint8_t)language,
 		.align_log2 = align_log2(f->alignment),
 	};
 	Dwarf_Attribute target = f->type;
@@ -556,7 +567,9 @@ static hl_type_id read_pointer(struct hl_dwarf_reader *r, const struct facts *f,
 			       int depth)
 {
 	struct hl_type type = {
-		.name = f->name, .kind = (uint8_t)kind, .align_log2 = align_log2(f->alignment),
+		.name = f->name,
+		.kind = (uint8_t)kind,
+		.align_log2 = align_log2(f->alignment),
 		.size = f->has_size ? bounded_size(r, f->size) : r->address_size,
 	};
 	Dwarf_Attribute target = f->type;
@@ -564,7 +577,7 @@ static hl_type_id read_pointer(struct hl_dwarf_reader *r, const struct facts *f,
 	type.target = referred(r, &target, f->has_type, depth);
 	if (kind == HL_MEMBER_POINTER && !f->has_size &&
 	    r->store->type[type.target].kind == HL_FUNCTION)
-		type.size *= 2;		/* Itanium C++ ABI: the function and what to add to this */
+		type.size *= 2; /* Itanium C++ ABI: the function and what to add to this */
 	if (kind == HL_MEMBER_POINTER) {
 		/* The class it points into, as its one member. */
 		Dwarf_Attribute containing = f->containing;
@@ -644,7 +657,9 @@ static hl_type_id read_array(struct hl_dwarf_reader *r, const struct facts *f, i
 	}
 	while (n-- > 0) {
 		struct hl_type type = {
-			.kind = HL_ARRAY, .target = id, .size = count[n],
+			.kind = HL_ARRAY,
+			.target = id,
+			.size = count[n],
 			.flags = (uint8_t)((flexible[n] ? HL_TYPE_FLEXIBLE : 0) |
 					   (f->vector ? HL_TYPE_VECTOR : 0)),
 			.align_log2 = n ? 0 : align_log2(f->alignment),
@@ -710,9 +725,13 @@ static hl_type_id read_enum(struct hl_dwarf_reader *r, const struct facts *f, in
 	uint32_t start = r->n_scratch;
 	enum hl_language language = language_of(f->die);
 	struct hl_type type = {
-		.name = f->name, .kind = HL_ENUM, .size = bounded_size(r, f->size),
-		.align_log2 = align_log2(f->alignment), .language = (uint8_t)language,
-		.scope = scope_of(r, f, language), .file = file_of(r, f),
+		.name = f->name,
+		.kind = HL_ENUM,
+		.size = bounded_size(r, f->size),
+		.align_log2 = align_log2(f->alignment),
+		.language = (uint8_t)language,
+		.scope = scope_of(r, f, language),
+		.file = file_of(r, f),
 		.line = bounded_line(f->line),
 	};
 	Dwarf_Attribute underlying = f->type;
@@ -812,10 +831,29 @@ static uint64_t bit_place(struct hl_dwarf_reader *r, const struct facts *f, uint
 			unit = t->size;
 		type = t->target;
 	}
+	/* Arithmetic modulo 2^64, since the offset may be negative. */
+	uint64_t offset = (uint64_t)f->bit_offset;
+
 	if (is_big_endian(f->die))
-		return byte * 8 + f->bit_offset;
-	/* bit_offset may be "negative" in a packed struct: arithmetic modulo 2^64 is right. */
-	return byte * 8 + unit * 8 - f->bit_offset - f->bit_size;
+		return byte * 8 + offset;
+	return byte * 8 + unit * 8 - offset - f->bit_size;
+}
+
+/* clang writes an _Atomic struct that it made larger (3 bytes to 4) as a bit-field
+ * of the struct.  The member becomes what it is: an atomic of that size. */
+static void unfold_atomic(struct hl_dwarf_reader *r, struct hl_member *member)
+{
+	uint64_t bits = member->bit_size;
+	struct hl_type type = { .kind = HL_ATOMIC, .size = bits / 8, .target = member->type };
+
+	for (int i = 0; i < HL_MAX_DEPTH && r->store->type[type.target].kind == HL_ATOMIC; i++)
+		type.target = r->store->type[type.target].target;
+	if (!hl_kind_is_aggregate(r->store->type[type.target].kind) || bits % 8 ||
+	    member->bit_offset % 8)
+		return;
+	type.align_log2 = align_log2(type.size);
+	member->bit_size = 0;
+	member->type = add(r, &type, NULL);
 }
 
 static void read_member(struct hl_dwarf_reader *r, Dwarf_Die *die, uint8_t flags, int depth)
@@ -848,6 +886,7 @@ static void read_member(struct hl_dwarf_reader *r, Dwarf_Die *die, uint8_t flags
 	if (f.has_bit_size && f.bit_size <= UINT16_MAX) {
 		member->bit_size = (uint16_t)f.bit_size;
 		member->bit_offset = bit_place(r, &f, byte, type);
+		unfold_atomic(r, member);
 	}
 	if (byte > HL_MAX_SIZE || member->bit_offset > HL_MAX_SIZE * 8) {
 		hl_store_skip(r->store, "a member whose place is above the bound");
@@ -908,8 +947,9 @@ static void sort_members(struct hl_member *member, uint32_t n)
 
 		if (key.flags & (HL_MEMBER_VARIANT | HL_MEMBER_DISCRIMINANT))
 			continue;
-		while (at > 0 && !last && (member[at - 1].flags & HL_MEMBER_VIRTUAL ||
-					   member[at - 1].bit_offset > key.bit_offset)) {
+		while (at > 0 && !last &&
+		       (member[at - 1].flags & HL_MEMBER_VIRTUAL ||
+			member[at - 1].bit_offset > key.bit_offset)) {
 			member[at] = member[at - 1];
 			at--;
 		}
@@ -922,10 +962,14 @@ static hl_type_id read_aggregate(struct hl_dwarf_reader *r, const struct facts *
 	uint32_t start = r->n_scratch;
 	enum hl_language language = language_of(f->die);
 	struct hl_type type = {
-		.name = f->name, .kind = (uint8_t)aggregate_kind(dwarf_tag(f->die)),
-		.size = bounded_size(r, f->size), .align_log2 = align_log2(f->alignment),
-		.language = (uint8_t)language, .scope = scope_of(r, f, language),
-		.file = file_of(r, f), .line = bounded_line(f->line),
+		.name = f->name,
+		.kind = (uint8_t)aggregate_kind(dwarf_tag(f->die)),
+		.size = bounded_size(r, f->size),
+		.align_log2 = align_log2(f->alignment),
+		.language = (uint8_t)language,
+		.scope = scope_of(r, f, language),
+		.file = file_of(r, f),
+		.line = bounded_line(f->line),
 	};
 
 	read_members(r, f->die, depth);
@@ -944,7 +988,9 @@ static hl_type_id read_aggregate(struct hl_dwarf_reader *r, const struct facts *
 static hl_type_id read_opaque(struct hl_dwarf_reader *r, const struct facts *f)
 {
 	struct hl_type type = {
-		.name = f->name, .kind = HL_OPAQUE, .size = bounded_size(r, f->size),
+		.name = f->name,
+		.kind = HL_OPAQUE,
+		.size = bounded_size(r, f->size),
 		.align_log2 = align_log2(f->alignment),
 	};
 
@@ -1057,7 +1103,7 @@ static hl_type_id read_type(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth
 
 struct walk {
 	struct hl_dwarf_reader *reader;
-	uint64_t order;		/* of the next definition */
+	uint64_t order; /* of the next definition */
 };
 
 /* A typedef is kept when it names a struct, class or union. */
@@ -1086,8 +1132,8 @@ static void read_definition(struct walk *w, Dwarf_Die *die)
 	hl_type_id id = read_type(r, die, 0);
 	const struct hl_type *type = &r->store->type[id];
 
-	if (type->kind == HL_TYPEDEF ||
-	    (hl_kind_is_aggregate(type->kind) && type->name && !(type->flags & HL_TYPE_DECLARATION)))
+	if (type->kind == HL_TYPEDEF || (hl_kind_is_aggregate(type->kind) && type->name &&
+					 !(type->flags & HL_TYPE_DECLARATION)))
 		hl_store_defined(r->store, id, w->order++);
 }
 
@@ -1106,7 +1152,8 @@ static void read_variable(struct walk *w, Dwarf_Die *die)
 		Dwarf_Attribute attr;
 		int tag = dwarf_tag(&at);
 
-		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type && tag != DW_TAG_volatile_type)
+		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
+		    tag != DW_TAG_volatile_type)
 			break;
 		if (!dwarf_attr(&at, DW_AT_type, &attr) || !dwarf_formref_die(&attr, &at))
 			break;
@@ -1116,8 +1163,11 @@ static void read_variable(struct walk *w, Dwarf_Die *die)
 	if (tag != DW_TAG_array_type && f.alignment <= 16)
 		return;
 	struct hl_variable variable = {
-		.name = f.name, .type = read_type(r, &type, 0), .file = file_of(r, &f),
-		.line = bounded_line(f.line), .align_log2 = align_log2(f.alignment),
+		.name = f.name,
+		.type = read_type(r, &type, 0),
+		.file = file_of(r, &f),
+		.line = bounded_line(f.line),
+		.align_log2 = align_log2(f.alignment),
 	};
 	int rc = r->rc ? 0 : hl_store_variable(r->store, &variable, w->order++);
 
@@ -1138,7 +1188,7 @@ static void import_unit(struct walk *w, Dwarf_Die *die, int depth)
 	take_facts(&f, die);
 	if (!f.has_import || !dwarf_formref_die(&f.import, &unit) ||
 	    dwarf_cu_getdwarf(unit.cu) == dwarf_cu_getdwarf(die->cu))
-		return;		/* our own partial units are read as units */
+		return; /* our own partial units are read as units */
 	if (hl_die_map_get(&r->imported, unit.addr) >= 0)
 		return;
 	if (hl_die_map_set(&r->imported, unit.addr, 0))
@@ -1203,8 +1253,9 @@ int hl_dwarf_reader_init(struct hl_dwarf_reader *reader, struct hl_store *store)
 {
 	*reader = (struct hl_dwarf_reader){ .store = store, .scratch_room = 256 };
 	reader->scratch = malloc(reader->scratch_room * sizeof(*reader->scratch));
-	if (!reader->scratch || hl_die_map_init(&reader->types) || hl_die_map_init(&reader->scopes) ||
-	    hl_die_map_init(&reader->indexed) || hl_die_map_init(&reader->imported)) {
+	if (!reader->scratch || hl_die_map_init(&reader->types) ||
+	    hl_die_map_init(&reader->scopes) || hl_die_map_init(&reader->indexed) ||
+	    hl_die_map_init(&reader->imported)) {
 		hl_dwarf_reader_free(reader);
 		return -ENOMEM;
 	}
@@ -1226,6 +1277,7 @@ int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint32_t
 {
 	struct walk w = { .reader = reader, .order = (uint64_t)order << 32 };
 	uint8_t address_size = 0;
+	Dwarf_Half version;
 	Dwarf_Die cu;
 
 	/* libdw goes over units whose kind it does not know, but shows nothing of them. */
@@ -1233,6 +1285,11 @@ int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint32_t
 		hl_store_skip(reader->store, "a unit of a kind that is not known here");
 		return 0;
 	}
+	reader->store->now = w.order;
+	/* DW_AT_alignment and DW_TAG_atomic_type came with version 5; before it, gcc
+	 * tells the first when it need not be strict, nobody the second. */
+	if (dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) || version < 5)
+		reader->store->align_untold = true;
 	if (dwarf_diecu(unit, &cu, &address_size, NULL))
 		reader->address_size = address_size;
 	walk(&w, unit, false, 0);

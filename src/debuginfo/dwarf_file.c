@@ -371,7 +371,7 @@ static void note_machine(struct hl_types *types, Elf *elf)
 		return;
 	types->machine = header.e_machine;
 	types->big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
-	if (header.e_ident[EI_CLASS] == ELFCLASS32 && header.e_machine != EM_X86_64)
+	if (header.e_ident[EI_CLASS] == ELFCLASS32)
 		types->address_size = 4;
 	switch (header.e_machine) {
 	case EM_386:

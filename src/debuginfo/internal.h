@@ -44,6 +44,9 @@ struct hl_store {
 	size_t chunk_used;
 	uint32_t n_skipped;
 	const char *skipped;
+	uint64_t skipped_order;		/* place of the first that was skipped */
+	uint64_t now;			/* place of what is being read, for the above */
+	bool align_untold;		/* the file does not tell all alignment that was asked for */
 };
 
 int hl_store_init(struct hl_store *store);

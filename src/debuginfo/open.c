@@ -205,6 +205,7 @@ static int publish(struct hl_types_whole *whole, struct hl_error *err)
 	types->n_variables = store->n_variables;
 	types->n_skipped = store->n_skipped;
 	types->skipped = store->skipped;
+	types->align_untold = store->align_untold;
 
 	rc = hl_types_settle(types, store->type, store->member, err);
 

@@ -211,8 +211,8 @@ int hl_store_variable(struct hl_store *store, const struct hl_variable *variable
 	if (rc)
 		return rc;
 	if (room != store->variables_room) {
-		uint64_t *orders = realloc(store->variable_order,
-					   store->variables_room * sizeof(*orders));
+		uint64_t *orders =
+			realloc(store->variable_order, store->variables_room * sizeof(*orders));
 
 		if (!orders) {
 			store->variables_room = room;
@@ -301,8 +301,10 @@ int64_t hl_store_file(struct hl_store *store, const char *name, size_t n)
 
 void hl_store_skip(struct hl_store *store, const char *what)
 {
-	if (!store->n_skipped++)
+	if (!store->n_skipped++) {
 		store->skipped = what;
+		store->skipped_order = store->now;
+	}
 }
 
 int hl_store_init(struct hl_store *store)
@@ -342,7 +344,9 @@ void hl_store_free(struct hl_store *store)
 static void empty(struct hl_store *store)
 {
 	struct hl_store strings = {
-		.chunk = store->chunk, .n_chunks = store->n_chunks, .chunks_room = store->chunks_room,
+		.chunk = store->chunk,
+		.n_chunks = store->n_chunks,
+		.chunks_room = store->chunks_room,
 		.chunk_used = store->chunk_used,
 	};
 
@@ -375,8 +379,8 @@ static int pour_types(struct hl_store *into, struct hl_store *from, const uint32
 	return 0;
 }
 
-static int pour_variables(struct hl_store *into, const struct hl_store *from,
-			  const uint32_t *file, const uint32_t *id)
+static int pour_variables(struct hl_store *into, const struct hl_store *from, const uint32_t *file,
+			  const uint32_t *id)
 {
 	for (uint32_t i = 0; i < from->n_variables; i++) {
 		struct hl_variable variable = from->variable[i];
@@ -410,10 +414,13 @@ int hl_store_pour(struct hl_store *into, struct hl_store *from)
 	if (!rc)
 		rc = pour_variables(into, from, file, id);
 	if (from->n_skipped) {
-		if (!into->n_skipped)
+		if (!into->n_skipped || from->skipped_order < into->skipped_order) {
 			into->skipped = from->skipped;
+			into->skipped_order = from->skipped_order;
+		}
 		into->n_skipped += from->n_skipped;
 	}
+	into->align_untold |= from->align_untold;
 	free(file);
 	free(id);
 	empty(from);

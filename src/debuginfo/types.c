@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -32,12 +33,22 @@ hl_type_id hl_type_strip(const struct hl_types *types, hl_type_id id)
 	return 0;
 }
 
+/* The type behind aliases, but not behind an atomic that has a size of its own. */
+static const struct hl_type *sized_type(const struct hl_types *types, hl_type_id id)
+{
+	const struct hl_type *type = type_at(types, id);
+
+	for (int depth = 0; depth < HL_MAX_DEPTH && is_alias(type->kind) && !type->size; depth++)
+		type = type_at(types, type->target);
+	return type;
+}
+
 static uint64_t size_of(const struct hl_types *types, hl_type_id id)
 {
 	uint64_t count = 1;
 
 	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
-		const struct hl_type *type = type_at(types, hl_type_strip(types, id));
+		const struct hl_type *type = sized_type(types, id);
 		uint64_t product;
 
 		if (type->kind != HL_ARRAY) {
@@ -102,7 +113,7 @@ struct settling {
 	struct hl_types *types;
 	struct hl_type *type;
 	struct hl_member *member;
-	uint8_t *state;			/* one of the above for each type */
+	uint8_t *state; /* one of the above for each type */
 	struct hl_error *err;
 };
 
@@ -120,10 +131,13 @@ static uint64_t align_up(uint64_t value, uint64_t align)
  * than the ABI's largest. */
 static unsigned scalar_log2(const struct settling *s, const struct hl_type *type)
 {
-	unsigned log2 = 0;
+	unsigned most = s->types->max_align_log2, log2 = 0;
 
+	/* On i386 what SSE loads is aligned all the same: _Float128. */
+	if (s->types->machine == EM_386 && type->flags & HL_TYPE_FLOAT && type->size == 16)
+		most = 4;
 	/* x87 long double: 12 bytes aligned as 4, 16 aligned as 16. */
-	while (log2 < s->types->max_align_log2 && ((uint64_t)2 << log2) <= type->size &&
+	while (log2 < most && ((uint64_t)2 << log2) <= type->size &&
 	       type->size % ((uint64_t)2 << log2) == 0)
 		log2++;
 	return log2;
@@ -158,8 +172,8 @@ static bool is_contiguous(const struct settling *s, const struct hl_type *type)
 			continue;
 		if (member->bit_offset > (member->bit_size ? end : align_up(end, 8)))
 			return false;
-		end = member->bit_offset + (member->bit_size ? member->bit_size
-							     : hl_member_size(s->types, member) * 8);
+		end = member->bit_offset +
+		      (member->bit_size ? member->bit_size : hl_member_size(s->types, member) * 8);
 	}
 	return type->kind == HL_UNION || align_up(end, 8) / 8 == type->size;
 }
@@ -173,34 +187,44 @@ static unsigned explaining_log2(uint64_t from, uint64_t to, unsigned natural)
 	return 0;
 }
 
-/* BTF: holes and sizes that natural alignment leaves unexplained are put down to
- * an aligned attribute where one would explain them. */
+/* A member that lies further on than its type asks for: was it aligned? */
+static void infer_member(const struct hl_type *type, struct hl_member *member, uint64_t end,
+			 unsigned natural)
+{
+	uint64_t at = member->bit_offset / 8;
+	unsigned log2;
+
+	if (member->bit_offset % 8 || at <= align_up(end, (uint64_t)1 << natural))
+		return;
+	log2 = explaining_log2(end, at, natural);
+	if (log2 && type->size % ((uint64_t)1 << log2) == 0)
+		member->align_log2 = (uint8_t)(log2 + 1);
+}
+
+/* Where the file does not tell alignment, holes and sizes that natural alignment
+ * leaves unexplained are put down to an aligned attribute where one would explain them. */
 static void infer_alignment(struct settling *s, struct hl_type *type)
 {
 	uint64_t end = 0;
 	unsigned most = 0;
 
-	if (type->kind == HL_UNION)
-		return;
 	for (uint32_t i = 0; i < type->count; i++) {
 		struct hl_member *member = &s->member[type->first + i];
-		unsigned natural = log2_of(asked_align(s->types, member));
-		uint64_t at = member->bit_offset / 8;
+		bool fits = member_fits_alignment(s, member);
+		uint64_t bits = member->bit_size ? member->bit_size
+						 : hl_member_size(s->types, member) * 8;
 
-		if (!member->bit_size && at > align_up(end, (uint64_t)1 << natural)) {
-			unsigned log2 = explaining_log2(end, at, natural);
-
-			if (log2 && type->size % ((uint64_t)1 << log2) == 0) {
-				member->align_log2 = (uint8_t)(log2 + 1);
-				natural = log2;
-			}
-		}
-		if (natural > most)
-			most = natural;
-		end = member->bit_size ? (member->bit_offset + member->bit_size + 7) / 8
-				       : at + hl_member_size(s->types, member);
+		if (member->flags & HL_MEMBER_VIRTUAL)
+			return;
+		if (type->kind != HL_UNION)
+			infer_member(type, member, end,
+				     fits ? log2_of(asked_align(s->types, member)) : 0);
+		if ((fits || member->align_log2) && log2_of(asked_align(s->types, member)) > most)
+			most = log2_of(asked_align(s->types, member));
+		if ((member->bit_offset + bits + 7) / 8 > end)
+			end = (member->bit_offset + bits + 7) / 8;
 	}
-	if (type->size > align_up(end, (uint64_t)1 << most)) {
+	if (!type->align_log2 && type->size > align_up(end, (uint64_t)1 << most)) {
 		unsigned log2 = explaining_log2(end, type->size, most);
 
 		if (log2)
@@ -208,36 +232,35 @@ static void infer_alignment(struct settling *s, struct hl_type *type)
 	}
 }
 
-static void settle_aggregate(struct settling *s, struct hl_type *type)
+/* The most that a member which lies as its alignment asks is aligned to. */
+static unsigned most_aligned(const struct settling *s, const struct hl_type *type, bool said_only,
+			     bool *misplaced)
 {
-	unsigned most = 0, most_said = 0;
-	bool misplaced = false;
+	unsigned most = 0;
 
 	for (uint32_t i = 0; i < type->count; i++) {
 		const struct hl_member *member = &s->member[type->first + i];
 		unsigned log2 = log2_of(asked_align(s->types, member));
 
-		if (!member_fits_alignment(s, member)) {
-			misplaced = true;
-			continue;
-		}
-		if (member->align_log2 && log2 > most_said)
-			most_said = log2;
-		if (log2 > most)
+		if (!member_fits_alignment(s, member))
+			*misplaced = true;
+		else if (log2 > most && (member->align_log2 || !said_only))
 			most = log2;
 	}
+	return most;
+}
+
+static void settle_aggregate(struct settling *s, struct hl_type *type)
+{
+	bool misplaced = false;
+	unsigned most = most_aligned(s, type, false, &misplaced);
+
 	if ((misplaced || type->size % ((uint64_t)1 << most)) && is_contiguous(s, type)) {
 		type->flags |= HL_TYPE_PACKED;
-		most = most_said;
-	}
-	if (s->types->from_btf && !(type->flags & HL_TYPE_PACKED) && !misplaced) {
+		most = most_aligned(s, type, true, &misplaced);
+	} else if (s->types->align_untold) {
 		infer_alignment(s, type);
-		for (uint32_t i = 0; i < type->count; i++) {
-			unsigned log2 = log2_of(asked_align(s->types, &s->member[type->first + i]));
-
-			if (log2 > most)
-				most = log2;
-		}
+		most = most_aligned(s, type, false, &misplaced);
 	}
 	while (most && type->size % ((uint64_t)1 << most))
 		most--;
