@@ -39,18 +39,40 @@ static const char *role(const struct hl_member *member)
 	return NULL;
 }
 
-/* The members of a struct or union that has no name, inside another. */
+/* The struct or union without a name that the member itself declares, perhaps as an
+ * array of them; 0 when its type is another. */
+static hl_type_id declared_inside(const struct hl_types *types, const struct hl_member *member)
+{
+	hl_type_id id = member->flags & HL_MEMBER_BASE ? 0 : member->type;
+
+	for (unsigned depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		const struct hl_type *type = &types->type[id];
+
+		switch (type->kind) {
+		case HL_ARRAY:
+		case HL_CONST:
+		case HL_VOLATILE:
+		case HL_ATOMIC:
+			id = type->target;
+			break;
+		default:
+			return hl_kind_is_aggregate(type->kind) && !type->name ? id : 0;
+		}
+	}
+	return 0;
+}
+
+/* Its members: no other place in the report has them. */
 static void add_inner_members(struct nest *nest, cJSON *object, const struct hl_member *member,
 			      uint64_t base, unsigned depth)
 {
 	const struct hl_types *types = nest->types;
-	const struct hl_type *type = &types->type[hl_type_strip(types, member->type)];
+	hl_type_id id = declared_inside(types, member);
 	struct hl_shape inner = { 0 };
 
-	if (member->name || member->flags & HL_MEMBER_BASE || !hl_kind_is_aggregate(type->kind) ||
-	    depth >= HL_MAX_DEPTH)
+	if (!id || depth >= HL_MAX_DEPTH)
 		return;
-	if (hl_shape_measure(&inner, types, member->type, nest->line))
+	if (hl_shape_measure(&inner, types, id, nest->line))
 		nest->scratch->json.failed = true;
 	else
 		add_members(nest, object, &inner, base, depth + 1);
@@ -174,6 +196,8 @@ static cJSON *make_type(const struct hl_list *list, struct hl_list_scratch *scra
 	hl_json_add_number(json, object, "hole_bytes", measured ? shape->hole_bytes : 0);
 	hl_json_add_number(json, object, "bit_holes", measured ? shape->bit_holes : 0);
 	hl_json_add_number(json, object, "padding", measured ? shape->padding : 0);
+	if (measured && shape->bit_padding)
+		hl_json_add_number(json, object, "bit_padding", shape->bit_padding);
 	if (measured) {
 		add_members(&nest, object, shape, 0, 0);
 		add_notes(scratch, survey, object, subject.type);
