@@ -92,7 +92,7 @@ static bool is_accepted(struct checking *checking, const struct entry *entry, ui
 			enum hl_fault_kind kind, struct hl_subject subject, const char *name)
 {
 	struct entry key = { name, kind, 0 };
-	const struct entry *found = bsearch(&key, entry, n, sizeof(key), compare_entries);
+	const struct entry *found = n ? bsearch(&key, entry, n, sizeof(key), compare_entries) : NULL;
 	bool accepted = false;
 
 	if (found) {

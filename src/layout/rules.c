@@ -468,6 +468,9 @@ int hl_rules_parse(struct hl_rules **out, const char *text, size_t len, const ch
 		hl_rules_free(rules);
 		return -EINVAL;
 	}
+	/* A mark that says UTF-8 is no part of the first line. */
+	if (!strncmp(rules->source, "\xef\xbb\xbf", 3))
+		memset(rules->source, ' ', 3);
 	memcpy(rules->words, rules->source, len + 1);
 	memcpy(rules->words + len + 1, rules->source, len + 1);
 	status = parse_all(&parser, rules->words, rules->words + len + 1,

@@ -14,16 +14,19 @@
 #define WIDTH		100
 /* How many faults are shown where output is to no terminal. */
 #define TOP		20
-/* Lines of a screen that a fault takes, and that the rest takes with one proposal. */
+/* Lines of a screen of that width that a fault takes, and that the rest takes with
+ * one proposal. */
 #define FAULT_LINES	5
 #define OTHER_LINES	24
 
 /* How many faults fit one screen, about. */
-static uint32_t screenful(unsigned rows)
+static uint32_t screenful(unsigned columns, unsigned rows)
 {
+	unsigned each = columns && columns < WIDTH ? FAULT_LINES * WIDTH / columns : FAULT_LINES;
+
 	if (!rows)
 		return TOP;
-	return rows > OTHER_LINES + 3 * FAULT_LINES ? (rows - OTHER_LINES) / FAULT_LINES : 3;
+	return rows > OTHER_LINES + 3 * each ? (rows - OTHER_LINES) / each : 3;
 }
 
 void layout_fill_report(struct hl_report *report, const struct layout_options *options,
@@ -41,7 +44,7 @@ void layout_fill_report(struct hl_report *report, const struct layout_options *o
 		.whole = options->all || input->survey.subject,
 		.colour = output_has_colour(options->colour),
 		.width = columns > 40 && columns < WIDTH ? columns : WIDTH,
-		.top = options->top >= 0 ? options->top : screenful(rows),
+		.top = options->top >= 0 ? options->top : screenful(columns, rows),
 		.proposals = options->proposals >= 0 ? options->proposals : 1,
 		.write = output_write,
 		.write_arg = output,
