@@ -241,6 +241,23 @@ static struct hl_subject subject_of(const struct hl_types *types, hl_type_id id)
 	return (struct hl_subject){ 0, 0 };
 }
 
+/* Adds what the file defines under that name.  The number of matches. */
+static int find_defined(struct hl_subjects *found, const struct hl_types *types, const char *query)
+{
+	int matches = 0;
+
+	for (uint32_t i = 0; i < hl_n_subjects(types); i++) {
+		struct hl_subject subject = hl_subject_at(types, i);
+
+		if (!hl_subject_matches(types, subject, query))
+			continue;
+		if (hl_subjects_add(found, subject))
+			return -ENOMEM;
+		matches++;
+	}
+	return matches;
+}
+
 /* Adds what typedefs of that name stand for.  A typedef of what is only declared
  * here finds the definition that another unit has. */
 static int find_typedefs(struct hl_subjects *found, const struct hl_types *types,
@@ -261,7 +278,7 @@ static int find_typedefs(struct hl_subjects *found, const struct hl_types *types
 		if (!hl_kind_is_aggregate(target->kind))
 			continue;
 		if (target->flags & HL_TYPE_DECLARATION && target->name) {
-			int more = hl_subjects_find(found, types, target->name);
+			int more = find_defined(found, types, target->name);
 
 			if (more < 0)
 				return more;
@@ -299,17 +316,10 @@ static int find_enums(struct hl_subjects *found, const struct hl_types *types, c
 
 int hl_subjects_find(struct hl_subjects *found, const struct hl_types *types, const char *query)
 {
-	int matches = 0;
+	int matches = find_defined(found, types, query);
 
-	for (uint32_t i = 0; i < hl_n_subjects(types); i++) {
-		struct hl_subject subject = hl_subject_at(types, i);
-
-		if (!hl_subject_matches(types, subject, query))
-			continue;
-		if (hl_subjects_add(found, subject))
-			return -ENOMEM;
-		matches++;
-	}
+	if (matches < 0)
+		return matches;
 
 	enum word word = take_word(&query);
 

@@ -29,10 +29,10 @@ typedef struct { int x, y; } xy;
 typedef struct fine fine_t;
 enum colour { RED = -4, GREEN };
 union both { int i; char c[5]; };
-struct wide { _Alignas(64) long a; };
+struct wide { _Alignas(64) long a; enum colour tint; };
 
 struct call a; struct wasteful b; fine_t c; struct nested d; xy e; union both g;
-struct { enum colour colour; } f; struct wide w;
+struct wide w;
 """
 
 OBJECT = layout.build("a", SOURCE)
@@ -176,6 +176,15 @@ def no_type():
 def declared_only():
     other = layout.build("other", "struct hidden; struct seen { struct hidden *h; } s;")
     layout.fails(1, "only declared here", other, "hidden")
+    # A typedef of its own name does not hide that.
+    other = layout.build("other", "typedef struct hidden hidden; struct seen { hidden *h; } s;")
+    layout.fails(1, "only declared here", other, "hidden")
+    # Another unit's definition is found behind a typedef.
+    one = layout.build("one", "struct full { int a; } f;")
+    both = layout.path("both.o")
+    two = layout.build("two", "typedef struct full full_t; struct seen { full_t *h; } s;")
+    tap.run_ok(["gcc", "-r", "-nostdlib", "-o", both, one, two])
+    tap.matches(r"^struct full \{", layout.layout_ok(both, "full_t"))
 
 
 @tap.case("an output that takes nothing")

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "progress.h"
 
+#include "debuginfo/text.h"
+#include "layout/clean.h"
+
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +18,18 @@ static int64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* On one line: the file's name alone, as much of it as fits. */
+static void show(const char *path, unsigned long done, unsigned long total)
+{
+	const char *slash = strrchr(path, '/');
+	struct hl_text name = HL_TEXT_INIT;
+
+	hl_clean_add(&name, slash && slash[1] ? slash + 1 : path);
+	fprintf(stderr, "\r\033[Kreading %.40s: %lu of %lu units, %.0f%%",
+		name.failed || !name.at ? "" : name.at, done, total, 100.0 * done / total);
+	hl_text_free(&name);
 }
 
 void progress_begin(struct progress *progress, const char *what)
@@ -35,8 +51,7 @@ void progress_show(void *arg, unsigned long done, unsigned long total)
 		return;
 	progress->shown = t;
 	progress->visible = true;
-	fprintf(stderr, "\r\033[Kreading %s: %lu of %lu units, %.0f%%", progress->what, done, total,
-		100.0 * done / total);
+	show(progress->what, done, total);
 }
 
 void progress_end(struct progress *progress)
