@@ -128,6 +128,17 @@ static int by_order(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Whether the typedef is what the unnamed type is called by: nothing but qualifiers
+ * stands between them. A typedef of that typedef is another name for it. */
+static bool is_its_name(const struct hl_types *types, hl_type_id alias, hl_type_id unnamed)
+{
+	hl_type_id id = types->type[alias].target;
+
+	while (id != unnamed && types->type[id].kind != HL_TYPEDEF)
+		id = types->type[id].target;
+	return id == unnamed;
+}
+
 /* Lists what is reported: each definition once, an unnamed one under the first
  * typedef that names it; other typedefs only make it possible to ask by name. */
 static int list_defined(struct hl_types_whole *whole, struct hl_error *err)
@@ -153,7 +164,8 @@ static int list_defined(struct hl_types_whole *whole, struct hl_error *err)
 		bool alias = store->type[list[i].id].kind == HL_TYPEDEF;
 
 		if (seen[what] || !hl_kind_is_aggregate(type->kind) ||
-		    type->flags & HL_TYPE_DECLARATION || (alias && type->name))
+		    type->flags & HL_TYPE_DECLARATION ||
+		    (alias && (type->name || !is_its_name(&whole->types, list[i].id, what))))
 			continue;
 		seen[what] = 1;
 		whole->defined[kept++] = list[i].id;
