@@ -37,7 +37,7 @@ void complain(const char *format, ...)
 void complain_of(int error, const char *doing)
 {
 	if (error == -ENOMEM)
-		complain("out of memory while %s", doing);
+		complain("%s: out of memory", doing);
 	else
 		complain("%s: %s", doing, strerror(-error));
 }
