@@ -112,8 +112,8 @@ static int open_btf(struct btf_source *source, const char *path, bool raw,
 	if (base) {
 		source->base = parse_raw(base);
 		if (!source->base && options->btf_base)
-			return hl_fail(err, -EBADMSG, "%s: cannot be read as the base BTF: %s", base,
-				       strerror(errno));
+			return hl_fail(err, -EBADMSG, "%s: cannot be read as the base BTF: %s",
+				       base, strerror(errno));
 		source->btf = parse(path, raw, source->base);
 	}
 	if (!source->btf)
@@ -127,8 +127,8 @@ static int open_btf(struct btf_source *source, const char *path, bool raw,
 struct btf_reader {
 	struct hl_types_whole *whole;
 	const struct btf *btf;
-	uint32_t n, first_own;	/* ids below first_own are the base's: read, not reported */
-	uint32_t *id;		/* BTF id to type id; 0: void or left out */
+	uint32_t n, first_own; /* ids below first_own are the base's: read, not reported */
+	uint32_t *id; /* BTF id to type id; 0: void or left out */
 	struct hl_error *err;
 	const char *path;
 };
@@ -201,7 +201,8 @@ static int number_types(struct btf_reader *r)
 		r->id[id] = next++;
 		if (btf_is_composite(t) || btf_is_any_enum(t) || btf_is_func_proto(t)) {
 			if (members > HL_MAX_MEMBERS * 64u)
-				return hl_fail(r->err, -E2BIG, "%s: too many members in all", r->path);
+				return hl_fail(r->err, -E2BIG, "%s: too many members in all",
+					       r->path);
 			members += btf_vlen(t);
 		}
 	}
@@ -400,9 +401,8 @@ static int collect_defined(struct btf_reader *r)
 	for (uint32_t id = r->first_own; id < r->n; id++) {
 		const struct hl_type *type = &store->type[r->id[id]];
 
-		if (type->kind == HL_TYPEDEF ||
-		    (hl_kind_is_aggregate(type->kind) && type->name &&
-		     !(type->flags & HL_TYPE_DECLARATION)))
+		if (type->kind == HL_TYPEDEF || (hl_kind_is_aggregate(type->kind) && type->name &&
+						 !(type->flags & HL_TYPE_DECLARATION)))
 			store->order[r->id[id]] = id;
 	}
 	return 0;
@@ -438,7 +438,10 @@ int hl_btf_read(struct hl_types_whole *whole, const char *path, bool raw,
 		return rc;
 
 	struct btf_reader r = {
-		.whole = whole, .btf = source->btf, .err = err, .path = path,
+		.whole = whole,
+		.btf = source->btf,
+		.err = err,
+		.path = path,
 		.n = btf__type_cnt(source->btf),
 		.first_own = source->base ? btf__type_cnt(source->base) : 1,
 	};

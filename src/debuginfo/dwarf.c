@@ -29,7 +29,7 @@ struct facts {
 		containing, const_value;
 	bool has_type, has_location, has_upper, has_count, has_lower, has_origin, has_signature,
 		has_import, has_containing, has_const_value, has_size, has_bit_size,
-		has_data_bit_offset, has_bit_offset, has_file, has_static_place;
+		has_data_bit_offset, has_bit_offset, has_file;
 	bool declaration, external, artificial, vector, prototyped;
 	uint64_t size, bit_size, data_bit_offset, alignment, file, line, encoding, virtuality;
 	Dwarf_Sword bit_offset; /* below 0 where a packed bit-field runs on into the next unit */
@@ -85,11 +85,9 @@ static int take_attribute(Dwarf_Attribute *attr, void *arg)
 		f->has_size = number(attr, &f->size);
 		break;
 	case DW_AT_data_member_location:
+	case DW_AT_location:
 		f->location = *attr;
 		f->has_location = true;
-		break;
-	case DW_AT_location:
-		f->has_static_place = true;
 		break;
 	case DW_AT_bit_size:
 		f->has_bit_size = number(attr, &f->bit_size);
@@ -1137,30 +1135,66 @@ static void read_definition(struct walk *w, Dwarf_Die *die)
 		hl_store_defined(r->store, id, w->order++);
 }
 
+/* The DIE of the type behind aliases and, if asked, behind dimensions. */
+static bool behind(Dwarf_Die *die, bool arrays)
+{
+	for (int i = 0; i < HL_MAX_DEPTH; i++) {
+		Dwarf_Attribute attr;
+		int tag = dwarf_tag(die);
+
+		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
+		    tag != DW_TAG_volatile_type && !(arrays && tag == DW_TAG_array_type))
+			return true;
+		if (!dwarf_attr(die, DW_AT_type, &attr) || !dwarf_formref_die(&attr, die))
+			return false;
+	}
+	return false;
+}
+
+/* An array, but no string. */
+static bool is_table(Dwarf_Die *type)
+{
+	Dwarf_Die at = *type;
+	Dwarf_Attribute attr;
+	Dwarf_Word encoding;
+
+	if (!behind(&at, false) || dwarf_tag(&at) != DW_TAG_array_type || !behind(&at, true))
+		return false;
+	if (dwarf_tag(&at) != DW_TAG_base_type ||
+	    dwarf_formudata(dwarf_attr(&at, DW_AT_encoding, &attr), &encoding))
+		return true;
+	return encoding != DW_ATE_signed_char && encoding != DW_ATE_unsigned_char &&
+	       encoding != DW_ATE_UTF;
+}
+
+/* One address for the whole program: not on a stack, not a thread's own. */
+static bool has_fixed_address(Dwarf_Attribute *location)
+{
+	Dwarf_Op *op;
+	size_t n;
+
+	return !dwarf_getlocation(location, &op, &n) && n == 1 &&
+	       (op[0].atom == DW_OP_addr || op[0].atom == DW_OP_addrx ||
+		op[0].atom == DW_OP_GNU_addr_index);
+}
+
 /* Arrays, and what was aligned by hand: what rulers look at. */
 static void read_variable(struct walk *w, Dwarf_Die *die)
 {
 	struct hl_dwarf_reader *r = w->reader;
+	Dwarf_Attribute location;
 	struct facts f;
-	Dwarf_Die type, at;
+	Dwarf_Die declaration, type;
 
 	take_facts(&f, die);
-	if (!f.name || !f.has_static_place || !f.has_type || !dwarf_formref_die(&f.type, &type))
+	location = f.location;
+	if (!f.has_location)
 		return;
-	at = type;
-	for (int i = 0; i < 8; i++) {
-		Dwarf_Attribute attr;
-		int tag = dwarf_tag(&at);
-
-		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
-		    tag != DW_TAG_volatile_type)
-			break;
-		if (!dwarf_attr(&at, DW_AT_type, &attr) || !dwarf_formref_die(&attr, &at))
-			break;
-	}
-	int tag = dwarf_tag(&at);
-
-	if (tag != DW_TAG_array_type && f.alignment <= 16)
+	/* A member of a class is defined outside it, and described inside. */
+	if (f.has_origin && !f.has_type && dwarf_formref_die(&f.origin, &declaration))
+		take_facts(&f, &declaration);
+	if (!f.name || !f.has_type || !dwarf_formref_die(&f.type, &type) ||
+	    (f.alignment <= 16 && !is_table(&type)) || !has_fixed_address(&location))
 		return;
 	struct hl_variable variable = {
 		.name = f.name,

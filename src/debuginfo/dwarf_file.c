@@ -26,13 +26,13 @@ struct dwarf_source {
 	Dwfl *dwfl;
 	char *debug_path;
 	Dwfl_Callbacks callbacks;
-	Dwarf **module;		/* the DWARF of the file, or of each member of an archive: libdwfl's */
+	Dwarf **module; /* the DWARF of the file, or of each member of an archive: libdwfl's */
 	uint32_t n_modules, n_units;
-	Dwarf **second;		/* handles of threads beyond the first, ended at the end */
+	Dwarf **second; /* handles of threads beyond the first, ended at the end */
 	uint32_t n_second, second_room;
 	struct hl_dwp **package;
 	uint32_t n_packages;
-	uint32_t missing;	/* split units whose .dwo was not found */
+	uint32_t missing; /* split units whose .dwo was not found */
 	char missing_name[200];
 	uint64_t info_bytes;
 };
@@ -59,9 +59,9 @@ static void close_source(void *arg)
 /* Goes over the units of all modules; each thread has one. */
 struct unit_cursor {
 	const struct dwarf_source *source;
-	Dwarf **dwarf;		/* this thread's handle of each module */
+	Dwarf **dwarf; /* this thread's handle of each module */
 	uint32_t module;
-	uint32_t next;		/* number of the unit that advance() comes to */
+	uint32_t next; /* number of the unit that advance() comes to */
 	Dwarf_CU *cu;
 	Dwarf_Die unit, split;
 	uint8_t type;
@@ -92,7 +92,8 @@ static void note_missing(struct dwarf_source *source, Dwarf_Die *unit)
 	if (!name)
 		name = dwarf_formstring(dwarf_attr(unit, DW_AT_GNU_dwo_name, &attr));
 	if (!source->missing++)
-		snprintf(source->missing_name, sizeof(source->missing_name), "%s", name ? name : "?");
+		snprintf(source->missing_name, sizeof(source->missing_name), "%s",
+			 name ? name : "?");
 }
 
 static void count_units(struct dwarf_source *source, Dwarf **dwarf)
@@ -108,8 +109,8 @@ static void count_units(struct dwarf_source *source, Dwarf **dwarf)
 
 struct job {
 	struct dwarf_source *source;
-	uint32_t next;			/* atomic: the unit that is taken next */
-	uint32_t stop;			/* atomic: a thread failed, the others need not go on */
+	uint32_t next; /* atomic: the unit that is taken next */
+	uint32_t stop; /* atomic: a thread failed, the others need not go on */
 	const struct hl_types_options *options;
 };
 
@@ -427,13 +428,16 @@ static int open_modules(struct dwarf_source *source, const char *path, int fd,
 static int nothing_there(const struct dwarf_source *source, const char *path, struct hl_error *err)
 {
 	if (source->missing)
-		return hl_fail(err, -ENODATA,
-			       "%s: its types are in split files that were not found (%u, the first is "
-			       "%s); keep the .dwo files where they were built, or pack them with dwp",
-			       path, source->missing, source->missing_name);
-	return hl_fail(err, -ENODATA,
-		       "%s: no type information; compile with -g, or install its separate debug file "
-		       "(a -dbgsym or -debuginfo package)", path);
+		return hl_fail(
+			err, -ENODATA,
+			"%s: its types are in split files that were not found (%u, the first is "
+			"%s); keep the .dwo files where they were built, or pack them with dwp",
+			path, source->missing, source->missing_name);
+	return hl_fail(
+		err, -ENODATA,
+		"%s: no type information; compile with -g, or install its separate debug file "
+		"(a -dbgsym or -debuginfo package)",
+		path);
 }
 
 /* Adds a package's types to those that are there. */
@@ -530,9 +534,10 @@ int hl_dwarf_read(struct hl_types_whole *whole, const char *path, int fd,
 		if (whole->store.order[id] != HL_NO_ORDER)
 			return 0;
 	return whole->types.n_units > source->missing
-		? hl_fail(err, -ENODATA, "%s: its debug information defines no struct, class or union "
-			  "(%u units read); compilers leave out types that no code uses: "
-			  "-fno-eliminate-unused-debug-types (gcc) or -fstandalone-debug (clang) keeps them",
-			  path, whole->types.n_units)
-		: nothing_there(source, path, err);
+		       ? hl_fail(err, -ENODATA,
+				 "%s: its debug information defines no struct, class or union "
+				 "(%u units read); compilers leave out types that no code uses: "
+				 "-fno-eliminate-unused-debug-types (gcc) or -fstandalone-debug (clang) keeps them",
+				 path, whole->types.n_units)
+		       : nothing_there(source, path, err);
 }

@@ -13,9 +13,9 @@
 /* Where a thread remembers what it has read: DIE to type, DIE to scope. */
 struct hl_die_map {
 	struct hl_die_slot {
-		const void *die;	/* address of the DIE; NULL: free */
+		const void *die; /* address of the DIE; NULL: free */
 		uint32_t value;
-	} *slot;
+	} * slot;
 	uint32_t slots, used;
 };
 
@@ -30,24 +30,24 @@ int hl_die_map_set(struct hl_die_map *map, const void *die, uint32_t value);
 /* Names of the source files of a unit, as the store numbers them. */
 struct hl_unit_files {
 	Dwarf_CU *cu;
-	uint32_t *file;		/* by the number that DW_AT_decl_file gives; 0: none */
+	uint32_t *file; /* by the number that DW_AT_decl_file gives; 0: none */
 	size_t n;
 };
 
 /* One thread's reading: all that it needs to turn DIEs into types of its store. */
 struct hl_dwarf_reader {
 	struct hl_store *store;
-	struct hl_die_map types;	/* DIE to type id */
-	struct hl_die_map scopes;	/* DIE to scope (C++ and Rust) */
-	struct hl_die_map indexed;	/* unit DIEs whose scopes are known */
-	struct hl_die_map imported;	/* unit DIEs of other files (dwz) that were read */
-	struct hl_unit_files *files;	/* one entry a unit met in this call */
+	struct hl_die_map types; /* DIE to type id */
+	struct hl_die_map scopes; /* DIE to scope (C++ and Rust) */
+	struct hl_die_map indexed; /* unit DIEs whose scopes are known */
+	struct hl_die_map imported; /* unit DIEs of other files (dwz) that were read */
+	struct hl_unit_files *files; /* one entry a unit met in this call */
 	uint32_t n_files, files_room;
-	struct hl_member *scratch;	/* members of the structs being read, a stack */
+	struct hl_member *scratch; /* members of the structs being read, a stack */
 	uint32_t n_scratch, scratch_room;
 	uint8_t address_size;
-	int rc;				/* the first failure: nothing more is read after it */
-	const char *why;		/* its reason, NULL: no memory */
+	int rc; /* the first failure: nothing more is read after it */
+	const char *why; /* its reason, NULL: no memory */
 };
 
 int hl_dwarf_reader_init(struct hl_dwarf_reader *reader, struct hl_store *store);

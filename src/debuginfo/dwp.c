@@ -33,9 +33,9 @@ static const char *const column_name[2][9] = {
 
 struct hl_dwp {
 	char *path;
-	unsigned char *image;	/* the whole file, mapped privately */
+	unsigned char *image; /* the whole file, mapped privately */
 	size_t bytes;
-	Elf64_Shdr *section;	/* the image's own section headers */
+	Elf64_Shdr *section; /* the image's own section headers */
 	uint32_t n_sections;
 	const char *names;
 	size_t names_bytes;
@@ -45,9 +45,9 @@ struct hl_dwp {
 struct index {
 	unsigned version;
 	uint32_t columns, units;
-	const unsigned char *id;	/* columns section numbers */
-	const unsigned char *offset;	/* units rows of columns offsets */
-	const unsigned char *size;	/* the same of sizes */
+	const unsigned char *id; /* columns section numbers */
+	const unsigned char *offset; /* units rows of columns offsets */
+	const unsigned char *size; /* the same of sizes */
 };
 
 static uint32_t get32(const unsigned char *at)
@@ -86,7 +86,8 @@ bool hl_dwp_is_package(int fd)
 		while (!found && (section = elf_nextscn(elf, section))) {
 			GElf_Shdr header;
 			const char *name = gelf_getshdr(section, &header)
-				? elf_strptr(elf, names, header.sh_name) : NULL;
+						   ? elf_strptr(elf, names, header.sh_name)
+						   : NULL;
 
 			found = name && (!strcmp(name, ".debug_cu_index") ||
 					 !strcmp(name, ".debug_tu_index"));
@@ -100,15 +101,16 @@ bool hl_dwp_is_package(int fd)
 static int find_sections(struct hl_dwp *p, struct hl_error *err)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)p->image;
-	const unsigned char native =
-		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
+									       : ELFDATA2MSB;
 
 	if (p->bytes < sizeof(*header) || memcmp(header->e_ident, ELFMAG, SELFMAG))
 		return hl_fail(err, -ENOEXEC, "%s: no ELF file", p->path);
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != native)
-		return hl_fail(err, -ENOTSUP,
-			       "%s: package files are read only in 64 bits and this machine's byte order",
-			       p->path);
+		return hl_fail(
+			err, -ENOTSUP,
+			"%s: package files are read only in 64 bits and this machine's byte order",
+			p->path);
 	if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % _Alignof(Elf64_Shdr) ||
 	    header->e_shoff > p->bytes ||
 	    header->e_shnum > (p->bytes - header->e_shoff) / sizeof(Elf64_Shdr) ||
@@ -121,12 +123,13 @@ static int find_sections(struct hl_dwp *p, struct hl_error *err)
 
 		if (s->sh_type != SHT_NOBITS &&
 		    (s->sh_offset > p->bytes || s->sh_size > p->bytes - s->sh_offset))
-			return hl_fail(err, -EBADMSG, "%s: damaged: section %u lies outside the file",
-				       p->path, i);
+			return hl_fail(err, -EBADMSG,
+				       "%s: damaged: section %u lies outside the file", p->path, i);
 		if (s->sh_flags & SHF_COMPRESSED)
 			return hl_fail(err, -ENOTSUP,
 				       "%s: compressed sections in a package; decompress it first: "
-				       "objcopy --decompress-debug-sections", p->path);
+				       "objcopy --decompress-debug-sections",
+				       p->path);
 	}
 	p->names = (const char *)p->image + p->section[header->e_shstrndx].sh_offset;
 	p->names_bytes = p->section[header->e_shstrndx].sh_size;

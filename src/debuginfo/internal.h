@@ -13,6 +13,18 @@
 
 #define HL_NO_ORDER UINT64_MAX
 
+/* A definition and its place in the file. */
+struct hl_definition {
+	uint64_t order;
+	hl_type_id id;
+};
+
+/* A variable and its place in the file. */
+struct hl_placed_variable {
+	uint64_t order;
+	struct hl_variable variable;
+};
+
 /*
  * A store holds each distinct type once: a type whose kind, name, size, target
  * and members equal those of one that is there already gets its id.  Targets
@@ -26,27 +38,27 @@
  */
 struct hl_store {
 	struct hl_type *type;
-	uint64_t *order;		/* of each type: where it was first defined; HL_NO_ORDER: nowhere */
-	uint32_t *hash;			/* of each type */
+	uint64_t *order; /* of each type: where it was first defined; HL_NO_ORDER: nowhere */
+	uint32_t *hash; /* of each type */
 	uint32_t n_types, types_room;
 	struct hl_member *member;
 	uint32_t n_members, members_room;
-	uint32_t *bucket;		/* ids by hash, open addressing, 0: free; a power of two many */
+	uint32_t *bucket; /* ids by hash, open addressing, 0: free; a power of two many */
 	uint32_t buckets;
 	const char **file;
 	uint32_t *file_bucket;
 	uint32_t n_files, files_room, file_buckets;
-	struct hl_variable *variable;
-	uint64_t *variable_order;
+	struct hl_placed_variable *placed; /* until hl_store_sort_variables() */
+	struct hl_variable *variable; /* then */
 	uint32_t n_variables, variables_room;
-	char **chunk;			/* memory of the strings that the store made itself */
+	char **chunk; /* memory of the strings that the store made itself */
 	uint32_t n_chunks, chunks_room;
 	size_t chunk_used;
 	uint32_t n_skipped;
 	const char *skipped;
-	uint64_t skipped_order;		/* place of the first that was skipped */
-	uint64_t now;			/* place of what is being read, for the above */
-	bool align_untold;		/* the file does not tell all alignment that was asked for */
+	uint64_t skipped_order; /* place of the first that was skipped */
+	uint64_t now; /* place of what is being read, for the above */
+	bool align_untold; /* the file does not tell all alignment that was asked for */
 };
 
 int hl_store_init(struct hl_store *store);
@@ -67,14 +79,22 @@ void hl_store_skip(struct hl_store *store, const char *what);
 /* Adds all that `from` holds to `into`; `from` is emptied but keeps its strings. */
 int hl_store_pour(struct hl_store *into, struct hl_store *from);
 
+/* Variables in the order of the file, each once, however many units saw it. */
+int hl_store_sort_variables(struct hl_store *store);
+/* Numbers types anew, by the definitions and variables, which must be in the order of
+ * the file and receive the new numbers.  A store that has no other definitions, and to
+ * which nothing is added any more. */
+int hl_store_number(struct hl_store *store, struct hl_definition *definition,
+		    uint32_t n_definitions);
+
 /* What hl_types_open() returns: the public part first, then all that it owns. */
 struct hl_types_whole {
 	struct hl_types types;
 	struct hl_store store;
 	hl_type_id *defined;
-	struct hl_store *more;		/* stores of other threads, kept for their strings */
+	struct hl_store *more; /* stores of other threads, kept for their strings */
 	uint32_t n_more;
-	void *source;			/* what names point into: struct btf, or the DWARF files */
+	void *source; /* what names point into: struct btf, or the DWARF files */
 	void (*close_source)(void *source);
 };
 

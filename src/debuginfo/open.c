@@ -37,19 +37,23 @@ static enum file_kind kind_of(const unsigned char *start, size_t n)
 		return FILE_ELF;
 	if (n >= SARMAG && !memcmp(start, ARMAG, SARMAG))
 		return FILE_ARCHIVE;
-	if (n >= 2 && ((start[0] == 0x9f && start[1] == 0xeb) || (start[0] == 0xeb && start[1] == 0x9f)))
+	if (n >= 2 &&
+	    ((start[0] == 0x9f && start[1] == 0xeb) || (start[0] == 0xeb && start[1] == 0x9f)))
 		return FILE_BTF;
 	return FILE_UNKNOWN;
 }
 
-static int unknown_file(const char *path, const unsigned char *start, size_t n, struct hl_error *err)
+static int unknown_file(const char *path, const unsigned char *start, size_t n,
+			struct hl_error *err)
 {
 	if (!n)
 		return hl_fail(err, -ENOEXEC, "%s: empty", path);
 	if (n >= 8 && !memcmp(start, "!<thin>\n", 8))
-		return hl_fail(err, -ENOTSUP, "%s: a thin archive; name its members one by one", path);
+		return hl_fail(err, -ENOTSUP, "%s: a thin archive; name its members one by one",
+			       path);
 	return hl_fail(err, -ENOEXEC,
-		       "%s: neither ELF (program, library, object, archive of objects) nor BTF", path);
+		       "%s: neither ELF (program, library, object, archive of objects) nor BTF",
+		       path);
 }
 
 /* Whether an ELF file has a section of that name with something in it. */
@@ -64,7 +68,8 @@ static bool has_section(int fd, const char *wanted)
 		while (!found && (section = elf_nextscn(elf, section))) {
 			GElf_Shdr header;
 			const char *name = gelf_getshdr(section, &header)
-				? elf_strptr(elf, names, header.sh_name) : NULL;
+						   ? elf_strptr(elf, names, header.sh_name)
+						   : NULL;
 
 			found = name && !strcmp(name, wanted) && header.sh_size &&
 				header.sh_type != SHT_NOBITS;
@@ -114,18 +119,32 @@ static int read_file(struct hl_types_whole *whole, const char *path, int fd,
 
 /* ---- From the store to what readers see ---- */
 
-struct ordered {
-	uint64_t order;
-	hl_type_id id;
-};
-
 static int by_order(const void *a, const void *b)
 {
-	const struct ordered *x = a, *y = b;
+	const struct hl_definition *x = a, *y = b;
 
 	if (x->order != y->order)
 		return x->order < y->order ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Collects what was defined, in the order of the file; NULL: no memory. */
+static struct hl_definition *sort_definitions(const struct hl_store *store, uint32_t *n)
+{
+	struct hl_definition *list;
+
+	*n = 0;
+	for (hl_type_id id = 1; id < store->n_types; id++)
+		*n += store->order[id] != HL_NO_ORDER;
+	list = malloc((*n + 1ul) * sizeof(*list));
+	if (!list)
+		return NULL;
+	*n = 0;
+	for (hl_type_id id = 1; id < store->n_types; id++)
+		if (store->order[id] != HL_NO_ORDER)
+			list[(*n)++] = (struct hl_definition){ store->order[id], id };
+	qsort(list, *n, sizeof(*list), by_order);
+	return list;
 }
 
 /* Whether the typedef is what the unnamed type is called by: nothing but qualifiers
@@ -141,72 +160,48 @@ static bool is_its_name(const struct hl_types *types, hl_type_id alias, hl_type_
 
 /* Lists what is reported: each definition once, an unnamed one under the first
  * typedef that names it; other typedefs only make it possible to ask by name. */
-static int list_defined(struct hl_types_whole *whole, struct hl_error *err)
+static int list_defined(struct hl_types_whole *whole, const struct hl_definition *list, uint32_t n)
 {
-	const struct hl_store *store = &whole->store;
-	struct ordered *list = malloc(store->n_types * sizeof(*list));
-	unsigned char *seen = calloc(store->n_types, 1);
-	uint32_t n = 0, kept = 0;
+	const struct hl_types *types = &whole->types;
+	unsigned char *seen = calloc(types->n_types, 1);
+	uint32_t kept = 0;
 
-	whole->defined = malloc(store->n_types * sizeof(*whole->defined));
-	if (!list || !seen || !whole->defined) {
-		free(list);
+	whole->defined = malloc((n + 1ul) * sizeof(*whole->defined));
+	if (!seen || !whole->defined) {
 		free(seen);
-		return hl_fail_nomem(err);
+		return -ENOMEM;
 	}
-	for (hl_type_id id = 1; id < store->n_types; id++)
-		if (store->order[id] != HL_NO_ORDER)
-			list[n++] = (struct ordered){ store->order[id], id };
-	qsort(list, n, sizeof(*list), by_order);
 	for (uint32_t i = 0; i < n; i++) {
-		hl_type_id what = hl_type_strip(&whole->types, list[i].id);
-		const struct hl_type *type = &store->type[what];
-		bool alias = store->type[list[i].id].kind == HL_TYPEDEF;
+		hl_type_id what = hl_type_strip(types, list[i].id);
+		const struct hl_type *type = &types->type[what];
+		bool alias = types->type[list[i].id].kind == HL_TYPEDEF;
 
 		if (seen[what] || !hl_kind_is_aggregate(type->kind) ||
 		    type->flags & HL_TYPE_DECLARATION ||
-		    (alias && (type->name || !is_its_name(&whole->types, list[i].id, what))))
+		    (alias && (type->name || !is_its_name(types, list[i].id, what))))
 			continue;
 		seen[what] = 1;
 		whole->defined[kept++] = list[i].id;
 	}
+	whole->types.defined = whole->defined;
 	whole->types.n_defined = kept;
-	free(list);
 	free(seen);
 	return 0;
 }
 
-/* Threads found them in any order: back to that of the file. */
-static int order_variables(struct hl_store *store, struct hl_error *err)
+/* Only building needed these. */
+static void free_indexes(struct hl_store *store)
 {
-	uint32_t n = store->n_variables;
-	struct ordered *list = malloc((n + 1) * sizeof(*list));
-	struct hl_variable *variable = malloc((n + 1) * sizeof(*variable));
-
-	if (!list || !variable) {
-		free(list);
-		free(variable);
-		return hl_fail_nomem(err);
-	}
-	for (uint32_t i = 0; i < n; i++)
-		list[i] = (struct ordered){ store->variable_order[i], i };
-	qsort(list, n, sizeof(*list), by_order);
-	for (uint32_t i = 0; i < n; i++)
-		variable[i] = store->variable[list[i].id];
-	free(list);
-	free(store->variable);
-	store->variable = variable;
-	return 0;
+	free(store->order);
+	free(store->hash);
+	free(store->bucket);
+	free(store->file_bucket);
+	store->order = NULL;
+	store->hash = store->bucket = store->file_bucket = NULL;
 }
 
-static int publish(struct hl_types_whole *whole, struct hl_error *err)
+static void show_store(struct hl_types *types, const struct hl_store *store)
 {
-	struct hl_types *types = &whole->types;
-	struct hl_store *store = &whole->store;
-	int rc = order_variables(store, err);
-
-	if (rc)
-		return rc;
 	types->type = store->type;
 	types->member = store->member;
 	types->file = store->file;
@@ -218,22 +213,27 @@ static int publish(struct hl_types_whole *whole, struct hl_error *err)
 	types->n_skipped = store->n_skipped;
 	types->skipped = store->skipped;
 	types->align_untold = store->align_untold;
+}
 
-	rc = hl_types_settle(types, store->type, store->member, err);
+static int publish(struct hl_types_whole *whole, struct hl_error *err)
+{
+	struct hl_store *store = &whole->store;
+	uint32_t n;
+	struct hl_definition *list = sort_definitions(store, &n);
+	int rc = list ? hl_store_sort_variables(store) : -ENOMEM;
 
-	if (!rc)
-		rc = list_defined(whole, err);
-	types->defined = whole->defined;
-	/* Only building needed these. */
-	free(store->order);
-	free(store->hash);
-	free(store->bucket);
-	free(store->file_bucket);
-	free(store->variable_order);
-	store->order = NULL;
-	store->hash = store->bucket = store->file_bucket = NULL;
-	store->variable_order = NULL;
-	return rc;
+	free_indexes(store);
+	/* BTF has numbers of its own, and one thread has read it. */
+	if (!rc && !whole->types.from_btf)
+		rc = hl_store_number(store, list, n);
+	if (!rc) {
+		show_store(&whole->types, store);
+		rc = list_defined(whole, list, n);
+	}
+	free(list);
+	if (rc)
+		return hl_fail_nomem(err);
+	return hl_types_settle(&whole->types, store->type, store->member, err);
 }
 
 int hl_types_open(struct hl_types **out, const char *path, const struct hl_types_options *options,

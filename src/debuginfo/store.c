@@ -204,24 +204,71 @@ void hl_store_defined(struct hl_store *store, hl_type_id id, uint64_t order)
 
 int hl_store_variable(struct hl_store *store, const struct hl_variable *variable, uint64_t order)
 {
-	uint32_t room = store->variables_room;
-	int rc = grow(&store->variable, &store->variables_room, store->n_variables,
-		      sizeof(*variable));
+	int rc = grow(&store->placed, &store->variables_room, store->n_variables,
+		      sizeof(*store->placed));
 
 	if (rc)
 		return rc;
-	if (room != store->variables_room) {
-		uint64_t *orders =
-			realloc(store->variable_order, store->variables_room * sizeof(*orders));
+	store->placed[store->n_variables++] = (struct hl_placed_variable){ order, *variable };
+	return 0;
+}
 
-		if (!orders) {
-			store->variables_room = room;
-			return -ENOMEM;
-		}
-		store->variable_order = orders;
-	}
-	store->variable_order[store->n_variables] = order;
-	store->variable[store->n_variables++] = *variable;
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Those that several units saw in the same header come together, the first ahead. */
+static int by_declaration(const void *a, const void *b)
+{
+	const struct hl_placed_variable *x = a, *y = b;
+	const struct hl_variable *v = &x->variable, *w = &y->variable;
+	int by = compare(v->file, w->file);
+
+	if (!by)
+		by = compare(v->line, w->line);
+	if (!by)
+		by = compare(v->type, w->type);
+	if (!by)
+		by = compare(v->align_log2, w->align_log2);
+	if (!by)
+		by = strcmp(v->name, w->name);
+	return by ? by : compare(x->order, y->order);
+}
+
+static bool same_variable(const struct hl_variable *v, const struct hl_variable *w)
+{
+	return v->file == w->file && v->line == w->line && v->type == w->type &&
+	       v->align_log2 == w->align_log2 && !strcmp(v->name, w->name);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct hl_placed_variable *x = a, *y = b;
+
+	return compare(x->order, y->order);
+}
+
+int hl_store_sort_variables(struct hl_store *store)
+{
+	struct hl_placed_variable *placed = store->placed;
+	uint32_t n = 0;
+
+	store->variable = malloc((store->n_variables + 1ul) * sizeof(*store->variable));
+	if (!store->variable)
+		return -ENOMEM;
+	if (store->n_variables)
+		qsort(placed, store->n_variables, sizeof(*placed), by_declaration);
+	for (uint32_t i = 0; i < store->n_variables; i++)
+		if (!i || !same_variable(&placed[i].variable, &placed[i - 1].variable))
+			placed[n++] = placed[i];
+	store->n_variables = n;
+	if (n)
+		qsort(placed, n, sizeof(*placed), by_place);
+	for (uint32_t i = 0; i < n; i++)
+		store->variable[i] = placed[i].variable;
+	free(placed);
+	store->placed = NULL;
 	return 0;
 }
 
@@ -335,8 +382,8 @@ void hl_store_free(struct hl_store *store)
 	free(store->bucket);
 	free(store->file);
 	free(store->file_bucket);
+	free(store->placed);
 	free(store->variable);
-	free(store->variable_order);
 	*store = (struct hl_store){ 0 };
 }
 
@@ -383,11 +430,11 @@ static int pour_variables(struct hl_store *into, const struct hl_store *from, co
 			  const uint32_t *id)
 {
 	for (uint32_t i = 0; i < from->n_variables; i++) {
-		struct hl_variable variable = from->variable[i];
+		struct hl_variable variable = from->placed[i].variable;
 
 		variable.type = id[variable.type];
 		variable.file = file[variable.file];
-		int rc = hl_store_variable(into, &variable, from->variable_order[i]);
+		int rc = hl_store_variable(into, &variable, from->placed[i].order);
 
 		if (rc)
 			return rc;

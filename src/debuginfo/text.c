@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far above what is written in one piece; a damaged file, which can give each of a
+ * thousand members the same name of a megabyte, may ask for more. */
+#define MOST_BYTES ((size_t)256 << 20)
+
 /* Makes room for n more bytes and the zero byte behind them. */
 static bool reserve(struct hl_text *text, size_t n)
 {
@@ -12,16 +16,15 @@ static bool reserve(struct hl_text *text, size_t n)
 		return false;
 	if (n < text->room && text->len < text->room - n)
 		return true;
+	if (n >= MOST_BYTES || text->len >= MOST_BYTES - n) {
+		text->failed = true;
+		return false;
+	}
 
 	size_t room = text->room ? text->room : 256;
 
-	while (room - text->len <= n) {
-		if (room > SIZE_MAX / 2) {
-			text->failed = true;
-			return false;
-		}
+	while (room - text->len <= n)
 		room *= 2;
-	}
 	char *at = realloc(text->at, room);
 
 	if (!at) {

@@ -12,13 +12,16 @@
 #include <stdint.h>
 
 struct hl_text {
-	char *at;	/* always ends in a zero byte once something was added; NULL before */
-	size_t len;	/* without the zero byte */
+	char *at; /* always ends in a zero byte once something was added; NULL before */
+	size_t len; /* without the zero byte */
 	size_t room;
-	bool failed;	/* no memory: the text is not whole */
+	bool failed; /* no memory: the text is not whole */
 };
 
-#define HL_TEXT_INIT { NULL, 0, 0, false }
+#define HL_TEXT_INIT \
+	{ \
+		NULL, 0, 0, false \
+	}
 
 void hl_text_add(struct hl_text *text, const char *bytes, size_t n);
 void hl_text_puts(struct hl_text *text, const char *string);

@@ -107,6 +107,9 @@ const char *hl_type_name(const struct hl_types *types, hl_type_id id)
 
 /* ---- Settling: alignment for every type, once. ---- */
 
+/* A vector is aligned to its size; a larger one is none that a compiler makes. */
+#define MAX_VECTOR ((uint64_t)1 << 30)
+
 enum { NOT_SETTLED, SETTLING, SETTLED };
 
 struct settling {
@@ -250,6 +253,29 @@ static unsigned most_aligned(const struct settling *s, const struct hl_type *typ
 	return most;
 }
 
+/* What a class that derives from this one may use: the room behind the last member. */
+static void settle_tail(const struct settling *s, struct hl_type *type)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < type->count; i++) {
+		const struct hl_member *member = &s->member[type->first + i];
+		uint64_t bits = member->bit_size;
+
+		if (member->flags & HL_MEMBER_VIRTUAL)
+			continue;
+		if (!bits)
+			bits = hl_member_size(s->types, member) * 8;
+		if (member->flags & HL_MEMBER_BASE)
+			bits -= s->type[hl_type_strip(s->types, member->type)].tail * 8u;
+		if (end < member->bit_offset + bits)
+			end = member->bit_offset + bits;
+	}
+	end = align_up(end, 8) / 8;
+	if (end < type->size)
+		type->tail = (uint16_t)(type->size - end < UINT16_MAX ? type->size - end : UINT16_MAX);
+}
+
 static void settle_aggregate(struct settling *s, struct hl_type *type)
 {
 	bool misplaced = false;
@@ -312,7 +338,7 @@ static int settle(struct settling *s, hl_type_id id, int depth)
 		if (type->flags & HL_TYPE_VECTOR && type->kind == HL_ARRAY) {
 			uint64_t size = size_of(s->types, id);
 
-			if (size && !(size & (size - 1)))
+			if (size && !(size & (size - 1)) && size <= MAX_VECTOR)
 				type->natural_log2 = (uint8_t)log2_of(size);
 		}
 		if (type->align_log2)
@@ -326,6 +352,7 @@ static int settle(struct settling *s, hl_type_id id, int depth)
 		if (rc)
 			return rc;
 		settle_aggregate(s, type);
+		settle_tail(s, type);
 		break;
 	case HL_FUNCTION:
 	case HL_VOID:

@@ -55,21 +55,14 @@ def assertions(document, language):
             continue
         yield f'{word}(sizeof({spelling}) == {one["size"]}, "size of {spelling}");'
         yield f'{word}({align}({spelling}) == {one["align"]}, "align of {spelling}");'
-        for name, offset, size in ruler.places(one):
-            member = next((m for m in walk_members(one) if m["name"] == name), None)
-            if not member or not name or member["bit_size"] or "role" in member:
+        for name, member in ruler.leaves(one):
+            if not member["name"] or member["bit_size"] or "role" in member:
                 continue
-            yield (f'{word}(__builtin_offsetof({spelling}, {name}) == {offset}, '
+            yield (f'{word}(__builtin_offsetof({spelling}, {name}) == {member["offset"]}, '
                    f'"offset of {spelling} {name}");')
-            if size and not member["type"].endswith("&"):
-                yield (f'{word}(sizeof((({spelling} *)0)->{name}) == {size}, '
+            if member["size"] and not member["type"].endswith("&"):
+                yield (f'{word}(sizeof((({spelling} *)0)->{name}) == {member["size"]}, '
                        f'"size of {spelling} {name}");')
-
-
-def walk_members(one):
-    for member in one["members"]:
-        yield member
-        yield from walk_members(member) if "members" in member else ()
 
 
 def agrees(compiler, name, *flags):
@@ -135,14 +128,11 @@ def probe(document):
            ' printf("%s %u %u\\n", name, first, bits); }')
     yield "int main(void) {"
     for one in document["types"]:
-        for member in walk_members(one):
-            if not member["bit_size"]:
-                continue
-            access = next((f"{outer['name']}.{member['name']}" for outer in one["members"]
-                           if member in outer.get("members", [])), member["name"])
-            yield (f"{{ union {{ {spelled(one, C)} s; unsigned char b[64]; }} u;"
-                   f" memset(&u, 0, sizeof(u)); u.s.{access} = -1;"
-                   f' show("{one["name"]}.{member["name"]}", u.b, sizeof(u.s)); }}')
+        for path, member in ruler.leaves(one):
+            if member["bit_size"]:
+                yield (f"{{ union {{ {spelled(one, C)} s; unsigned char b[64]; }} u;"
+                       f" memset(&u, 0, sizeof(u)); u.s.{path} = -1;"
+                       f' show("{one["name"]}.{path}", u.b, sizeof(u.s)); }}')
     yield "return 0; }"
 
 
@@ -159,8 +149,9 @@ def bits_agree(compiler, *flags):
             said = tap.run_ok([program]).stdout.splitlines()
         except OSError as error:
             raise tap.Skip(f"programs of {compiler.name} do not run here: {error.strerror}") from None
-        read = [f'{one["name"]}.{m["name"]} {m["offset"] * 8 + m["bit_offset"]} {m["bit_size"]}'
-                for one in document["types"] for m in walk_members(one) if m["bit_size"]]
+        read = ["%s.%s %d %d" % (one["name"], *ruler.place(path, member))
+                for one in document["types"] for path, member in ruler.leaves(one)
+                if member["bit_size"]]
         tap.true(len(read) > 30, f"only {len(read)} bit-fields")
         tap.equal("\n".join(read), "\n".join(said))
 

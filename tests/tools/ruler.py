@@ -51,16 +51,26 @@ def only(document, name):
     return found[0]
 
 
-def places(one):
-    """Where the members lie: a list of (name, offset, size), with those of unnamed
-    structs and unions in it as their own; a bit-field as (name, first bit, bits)."""
-    found = []
+def leaves(one, path=""):
+    """All (path, member) of a type: members of structs that it declares itself as
+    "outer.inner", those of unnamed ones by their name alone."""
     for member in one["members"]:
-        if "members" in member:
-            found += places(member)
-        elif member["bit_size"]:
-            found.append((member["name"], member["offset"] * 8 + member["bit_offset"],
-                          member["bit_size"]))
+        name = path + (member["name"] or "")
+        if "members" not in member or member["type"].endswith("]"):
+            yield name, member
+        elif member["name"]:
+            yield name, member
+            yield from leaves(member, name + ".")
         else:
-            found.append((member["name"], member["offset"], member["size"]))
-    return found
+            yield from leaves(member, path)
+
+
+def place(path, member):
+    """(path, offset, size); of a bit-field (path, first bit, bits)."""
+    if member["bit_size"]:
+        return (path, member["offset"] * 8 + member["bit_offset"], member["bit_size"])
+    return (path, member["offset"], member["size"])
+
+
+def places(one):
+    return [place(*leaf) for leaf in leaves(one)]
