@@ -210,12 +210,15 @@ static uint32_t forced_align(const struct hl_body *b, const struct hl_field *fie
 	const struct hl_placing *placing = level(b)->placing;
 	uint32_t natural = placing && placing->packed ? 1 :
 							hl_type_align(b->types, member->type);
+	uint32_t said = member->align_log2 ? 1u << (member->align_log2 - 1) : 0;
 
 	if (field && field->flags & HL_FIELD_NEW_LINE)
 		return b->line > field->align ? b->line : field->align;
-	if (member->align_log2 && (!field || field->align == 1u << (member->align_log2 - 1)))
-		return 1u << (member->align_log2 - 1);
-	return field && !field->bits && field->align > natural ? field->align : 0;
+	if (member->bit_size)
+		return said > natural ? said : 0;
+	if (said && (!field || field->align == said))
+		return said;
+	return field && field->align > natural ? field->align : 0;
 }
 
 static bool is_packed_alone(const struct hl_body *b, const struct hl_field *field,
@@ -315,8 +318,11 @@ static void write_field_pad(struct hl_body *b, const struct hl_field *field, uin
 {
 	hl_type_id type = b->types->member[field->member].type;
 
-	if (field->flags & HL_FIELD_NEW_UNIT && !b->types->member[field->member].align_log2)
-		write_unnamed_as(b, type, 0);
+	if (field->flags & HL_FIELD_NEW_UNIT) {
+		at = hl_round_up(at, (uint64_t)field->align * 8);
+		if (!forced_align(b, field, &b->types->member[field->member]))
+			write_unnamed_as(b, type, 0);
+	}
 	if (!field->pad)
 		return;
 	if (!field->bits)

@@ -2,7 +2,7 @@
 /*
  * From the offsets that the compiler gave to the fields that give them: what is
  * natural, what was aligned or packed by hand, where room was left on purpose.
- * DWARF tells what was aligned, BTF does not, and neither what was packed.
+ * DWARF 5 tells what was aligned, older DWARF and BTF do not, and none what was packed.
  */
 #include "cursor.h"
 #include "place.h"
@@ -44,24 +44,41 @@ static bool ends_open(const struct hl_types *types, hl_type_id id)
 	return false;
 }
 
+/* The alignment that the member has in a packed struct. clang tells that of its type
+ * even then; what the struct's size has no room for is not so. */
+static uint32_t packed_align(const struct explaining *x, const struct hl_member *member)
+{
+	uint32_t said = said_align(member->align_log2);
+
+	return x->type->size % said || member->bit_offset / 8 % said ? 1 : said;
+}
+
+static uint32_t member_align(const struct explaining *x, const struct hl_member *member)
+{
+	uint32_t natural = hl_type_align(x->types, member->type);
+	uint32_t said = said_align(member->align_log2);
+
+	if (x->placing->packed)
+		return packed_align(x, member);
+	return !member->align_log2 || (member->bit_size && said < natural) ? natural : said;
+}
+
 static void fill_field(struct hl_field *field, const struct explaining *x, uint32_t index)
 {
 	const struct hl_member *member = &x->types->member[index];
-	bool packed = x->placing->packed;
 
 	*field = (struct hl_field){
 		.member = index,
 		.size = hl_member_size(x->types, member),
 		.bits = member->bit_size,
+		.align = member_align(x, member),
 		.bit_offset = member->bit_offset,
 	};
-	field->align = packed || member->align_log2 ? said_align(member->align_log2) :
-						      hl_type_align(x->types, member->type);
 	if (member->flags & (HL_MEMBER_BASE | HL_MEMBER_VPTR))
 		field->flags |= HL_FIELD_FIXED;
 	if (member->flags & HL_MEMBER_BASE && !hl_shape_used_bytes(x->types, member->type))
 		field->size = 0;
-	if (field->bits && member->align_log2)
+	if (field->bits && said_align(member->align_log2) > hl_type_align(x->types, member->type))
 		field->flags |= HL_FIELD_NEW_UNIT;
 	field->data_size = field->size;
 }
@@ -94,22 +111,33 @@ static uint64_t explaining_align(const struct explaining *x, uint64_t from, uint
 {
 	uint64_t align = at_least;
 
-	if (!x->types->from_btf)
+	if (!x->types->align_untold)
 		return 0;
 	while (align <= to - from && align < MAX_ALIGN)
 		align *= 2;
 	return hl_round_up(from, align) == to ? align : 0;
 }
 
+/* The attribute of an unnamed member is that of its type, which has a size to match. */
+static bool can_be_aligned(const struct explaining *x, const struct hl_field *field,
+			   uint64_t align)
+{
+	return x->types->member[field->member].name || !(field->size % align);
+}
+
 /* A field that is not where the next free place is: aligned by hand, if the file would
  * not tell and the whole can be as aligned as that, or behind unnamed bit-fields. */
 static void explain_gap(struct explaining *x, struct hl_field *field)
 {
+	uint32_t natural = hl_type_align(x->types, x->types->member[field->member].type);
 	uint64_t end = hl_round_up(x->cursor.end, 8) / 8;
 	uint64_t start = field->bit_offset / 8;
 	uint64_t align = explaining_align(x, end, start, (uint64_t)field->align * 2);
 
-	if (align && !(x->type->size % align))
+	/* clang tells an attribute also where it asks for less than the type does. */
+	if (natural > field->align && hl_round_up(end, natural) == start && !x->placing->packed)
+		field->align = natural;
+	else if (align && !(x->type->size % align) && can_be_aligned(x, field, align))
 		field->align = (uint32_t)align;
 	else
 		field->pad = (start - end) * 8;
@@ -249,7 +277,9 @@ static unsigned unlikeliness(const struct explaining *x, hl_type_id id)
 
 	for (uint32_t i = 0; i < placing->n; i++)
 		odd += placing->field[i].pad || placing->field[i].flags & HL_FIELD_PACKED;
-	return 2 * odd + (placing->align != hl_type_align(x->types, id));
+	return 2 * odd + (placing->align != (x->type->align_log2 ?
+						     said_align(x->type->align_log2) :
+						     hl_type_align(x->types, id)));
 }
 
 /* As packed or not, whichever explains more. */
