@@ -212,7 +212,9 @@ static void take_slot(struct hl_shape *shape, struct walk *walk, struct hl_slot 
 	if (slot->bit_size) {
 		shape->sum_bits += slot->bit_size;
 		walk->unit_end = max_u64(walk->unit_end, slot_unit_end(slot));
-	} else if (end > walk->end) {
+	} else if (end >= walk->end) {
+		/* Bytes from here on are its, or free: no storage unit goes on, also where
+		 * the member takes none, as a flexible array. */
 		shape->sum_members += (end - max_u64(walk->end, slot_start(slot))) / 8;
 		walk->unit_end = end;
 	}
