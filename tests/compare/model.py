@@ -101,7 +101,7 @@ def free_bits(kind, size, members):
     """Bits behind the first member that no member takes, by marking those that are
     taken. The tail of a class ends where what lies in it begins."""
     if kind == "union":
-        return size * 8 - max((m.end() for m in members), default=0)
+        return (size - max((m.end() + 7) // 8 for m in members)) * 8 if members else size * 8
     placed = sorted((m for m in members if m.offset is not None), key=lambda m: m.start())
     free, at = 0, placed[0].start() if placed else 0
     for member, following in zip(placed, placed[1:] + [None]):

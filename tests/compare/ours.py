@@ -36,10 +36,13 @@ def _type(found):
 
 
 def read(hotline, path):
-    """All types, and how many the reader had to leave out."""
+    """All types, how many entries the reader left out, and what it complained of."""
     result = subprocess.run([hotline, "layout", "--all", "--format", "json", path],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, check=False)
+    if result.returncode != 0:
+        return [], 0, result.stderr.decode(errors="replace").strip()
     report = json.loads(result.stdout)
     types = [_type(found) for found in report["types"]
              if found["kind"] in ("struct", "class", "union")]
-    return types, report["skipped"]
+    return types, report["skipped"], None

@@ -47,7 +47,7 @@ class Result:
         self.wrong = collections.Counter()      # reason: types of pahole's
         self.examples = {}      # reason: (type, differences)
         self.bad = []           # what is wrong or not explained, in words
-        self.compiled = []      # what compilers said of all types
+        self.remarks = []       # what compilers said of all types, and the like
 
     def explained(self):
         return sum(self.wrong.values())
@@ -89,7 +89,7 @@ class Comparison:
     def __init__(self, path, hotline, errors):
         self.result = Result(path)
         btf = is_btf(path)
-        mine, skipped = ours.read(hotline, path)
+        mine, skipped, complaint = ours.read(hotline, path)
         second = reading.read_btf(path) if btf else reading.read_dwarf(path)
         pictures, status = pahole_text.read(path, btf, errors)
         self.mine = grouped(mine)
@@ -99,7 +99,9 @@ class Comparison:
         self.result.pictures = len(pictures)
         if skipped:
             self.bad(f"Hotline left out {skipped} entries")
-        if not pictures:
+        if complaint:
+            (self.bad if pictures else self.result.remarks.append)(complaint)
+        elif not pictures:
             self.bad(f"pahole shows nothing, exit status {status}")
 
     def bad(self, words):
@@ -183,7 +185,7 @@ def compile_all(hotline, result):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                              errors="replace", check=False)
     if written.returncode != 0:
-        result.compiled.append("not C: " + written.stderr.strip().split(": ")[-1])
+        result.remarks.append("not C: " + written.stderr.strip().split(": ")[-1])
         return
     count = written.stdout.count("_Static_assert(")
     for compiler in COMPILERS["C"]:
@@ -193,7 +195,7 @@ def compile_all(hotline, result):
         if complaint:
             result.bad.append(f"{compiler} refuses what --compile writes: {complaint[:400]}")
         else:
-            result.compiled.append(f"{compiler} proves {count} assertions")
+            result.remarks.append(f"{compiler} proves {count} assertions")
 
 
 def prove(name):
@@ -217,7 +219,7 @@ def report_file(result, limit):
           f"unexplained {len(result.bad)}")
     for name, count in result.wrong.most_common():
         print(f"  {count:6} {name}, as {result.examples[name]}")
-    for words in result.compiled:
+    for words in result.remarks:
         print(f"  {words}")
     for words in result.bad[:limit]:
         print(f"  ! {words}")
@@ -265,7 +267,8 @@ def main():
     with tempfile.TemporaryFile() as errors:
         for path in arguments.files:
             result = Comparison(path, arguments.hotline, errors).run()
-            compile_all(arguments.hotline, result)
+            if result.types:
+                compile_all(arguments.hotline, result)
             report_file(result, arguments.show)
             results.append(result)
     good = report_all(results)

@@ -50,6 +50,11 @@ class Reading:
             number = raw.target
         return number, kinds
 
+    def without_qualifiers(self, number):
+        while number in self.raw and self.raw[number].kind in ("const", "volatile", "atomic"):
+            number = self.raw[number].target
+        return number
+
     def size(self, number):
         if number not in self._sizes:
             self._sizes[number] = 0     # of a type inside itself
@@ -118,11 +123,11 @@ class Reading:
         self._note_features(target, bits, role, empty, features)
         if at is None:
             return Member(name, None, size)
-        at += base * 8
         if bits is not None:
             unit = size if 0 < size <= MAX_UNIT else 1
             offset = at // (unit * 8) * unit
-            return Member(name, offset, unit, bit=at - offset * 8, bits=bits)
+            return Member(name, base + offset, unit, bit=at - offset * 8, bits=bits)
+        at += base * 8
         inner = self.unnamed(target)
         return Member(name, at // 8, size,
                       used=self.used(target) if raw and raw.kind in AGGREGATES else None,
@@ -161,18 +166,29 @@ class Reading:
         found.free_bits = free_bits(raw.kind, found.size, found.members)
         if not raw.members:
             found.features.add("no members")
+        if raw.kind != "union" and overlaps(found.members):
+            found.features.add("overlap")
+        if not any(m.bits is None and m.size for m in found.members):
+            found.features.add("bit-fields alone")
         return found
 
     def types(self):
         """Each struct, class and union that has a name of its own or through a typedef."""
         typedefs = {}
         for raw in self.raw.values():
-            if raw.kind == "typedef" and raw.target in self.raw:
-                typedefs.setdefault(raw.target, raw.name)
+            if raw.kind == "typedef":
+                typedefs.setdefault(self.without_qualifiers(raw.target), raw.name)
         for number, raw in self.raw.items():
             name = raw.name or typedefs.get(number)
             if raw.kind in AGGREGATES and name and not raw.declaration:
                 yield self.type(number, name)
+
+
+def overlaps(members):
+    """Whether a member lies in the place of one before it, as only classes without
+    members, and in the tails of others, can."""
+    placed = [m for m in members if m.offset is not None]
+    return any(one.start() < before.end() for before, one in zip(placed, placed[1:]))
 
 
 # ---- BTF ----

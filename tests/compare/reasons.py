@@ -41,6 +41,13 @@ REASONS = [
            static_assert(sizeof(void (b::*)()) == 2 * sizeof(void *), "two pointers");
            static_assert(__builtin_offsetof(s, c) == 3 * sizeof(void *), "behind both");
            """, "C++"),
+    Reason("reference member", ["reference"],
+           "a reference takes the room of a pointer, not that of what it refers to",
+           """
+           struct b { long x[4]; };
+           struct s { b &&moved; b &referred; };
+           static_assert(sizeof(s) == 2 * sizeof(void *), "two pointers");
+           """, "C++"),
     Reason("virtual base", ["virtual base"],
            "its place is an expression, shown as offset 4294967295, in front of the vptr; "
            "its bytes are counted as padding",
@@ -64,6 +71,15 @@ REASONS = [
            struct s : b { char c; };
            static_assert(sizeof(b) == sizeof(s), "c lies in the tail of b, without a hole");
            """, "C++"),
+    Reason("member in the place of another", ["overlap"],
+           "what has [[no_unique_address]] may lie in the place of another member or in its "
+           "tail: no hole of 65528 bytes",
+           """
+           struct e {};
+           union u { [[no_unique_address]] e first; };
+           struct s { int *p; [[no_unique_address]] u second; };
+           static_assert(sizeof(s) == sizeof(int *), "the second takes no room of its own");
+           """, "C++"),
     Reason("member of an empty class", ["empty member"],
            "an object of an empty class has a size of 1, not 0",
            """
@@ -72,6 +88,13 @@ REASONS = [
            static_assert(sizeof(e) == 1, "a byte, and 3 behind it");
            static_assert(__builtin_offsetof(s, a) == 4 && sizeof(s) == 8, "");
            """, "C++"),
+    Reason("sum of holes left out", ["bit-fields alone"],
+           "where all members with a size are bit-fields, the picture has the holes but the "
+           "sums below it have not",
+           """
+           struct s { unsigned char a : 5; signed char b : 8; unsigned int c : 20; };
+           _Static_assert(sizeof(struct s) == 8, "33 bits: 2 bytes are free before c");
+           """, "C", ["holes", "hole_bytes"]),
     Reason("empty class", ["no members"],
            "a class without members has a size of 1 and so lies in one line, not in none",
            """
