@@ -71,7 +71,7 @@ def _name_differs(a, b):
 def _member_differences(path, a, b, holes):
     """Yields what is different between lists of members."""
     if len(a) != len(b):
-        yield f"{path}members", len(a), len(b)
+        yield f"{path.rstrip('.')} members".strip(), len(a), len(b)
         return
     for number, (one, other) in enumerate(zip(a, b)):
         here = f"{path}{other.name or f'[{number}]'}"

@@ -15,10 +15,11 @@ MAX_UNIT = 64   # bytes; larger declared types of bit-fields have no storage uni
 
 class Raw:
     """A type as the file has it. members: [(name, bit offset or None, type, bits, role)],
-    role None, "base" or "virtual"; for arrays, size is the number of elements."""
+    role None, "base" or "virtual"; for arrays, size is the number of elements.
+    static: it has a member of C++'s that is none of the object's."""
 
     __slots__ = ("kind", "name", "size", "target", "members", "declared", "declaration",
-                 "language")
+                 "language", "static")
 
     def __init__(self, kind, name=None, size=None, target=None):
         self.kind = kind
@@ -29,6 +30,7 @@ class Raw:
         self.declared = None
         self.declaration = False
         self.language = None
+        self.static = False
 
 
 class Reading:
@@ -129,6 +131,8 @@ class Reading:
             return Member(name, base + offset, unit, bit=at - offset * 8, bits=bits)
         at += base * 8
         inner = self.unnamed(target)
+        if inner and self.without_qualifiers(target) != target:
+            features.add("qualified inside")
         return Member(name, at // 8, size,
                       used=self.used(target) if raw and raw.kind in AGGREGATES else None,
                       inner=self.members(inner, at // 8, features) if inner else ())
@@ -166,6 +170,8 @@ class Reading:
         found.free_bits = free_bits(raw.kind, found.size, found.members)
         if not raw.members:
             found.features.add("no members")
+        if raw.static:
+            found.features.add("static member")
         if raw.kind != "union" and overlaps(found.members):
             found.features.add("overlap")
         if not any(m.bits is None and m.size for m in found.members):
@@ -347,7 +353,8 @@ class _Dwarf:
 
     def take_member(self, parent, tag, attributes):
         if "external" in attributes or (tag == "member" and "declaration" in attributes):
-            return      # a static member
+            parent.static = True
+            return
         role = None
         if tag == "inheritance":
             role = "virtual" if "virtuality" in attributes else "base"

@@ -88,6 +88,18 @@ REASONS = [
            static_assert(sizeof(e) == 1, "a byte, and 3 behind it");
            static_assert(__builtin_offsetof(s, a) == 4 && sizeof(s) == 8, "");
            """, "C++"),
+    Reason("static member", ["static member"],
+           "up to DWARF 4, counted as a member, at offset 0",
+           """
+           struct s { static const long value; char c; };
+           static_assert(sizeof(s) == 1, "it takes no room");
+           """, "C++", ["members", "lines"]),
+    Reason("const or volatile struct without a name", ["qualified inside"],
+           "its members are not shown",
+           """
+           struct s { int a; volatile struct { char c; int i; } inner; };
+           _Static_assert(__builtin_offsetof(struct s, inner.i) == 8, "they are there");
+           """, "C", ["members"]),
     Reason("sum of holes left out", ["bit-fields alone"],
            "where all members with a size are bit-fields, the picture has the holes but the "
            "sums below it have not",
