@@ -934,25 +934,63 @@ static void read_members(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth)
 	}
 }
 
-/* A base class or member that begins before the one ahead of it (a virtual base
- * has no place at all) would confuse every reader: order by place, stable. */
-static void sort_members(struct hl_member *member, uint32_t n)
+/* Whether the member stands where it must not: a virtual base, which has no place at
+ * all, is last. */
+static bool is_behind(const struct hl_member *a, const struct hl_member *b)
 {
-	for (uint32_t i = 1; i < n; i++) {
-		struct hl_member key = member[i];
-		uint32_t at = i;
-		bool last = key.flags & HL_MEMBER_VIRTUAL;
+	if ((a->flags | b->flags) & HL_MEMBER_VIRTUAL)
+		return a->flags & HL_MEMBER_VIRTUAL && !(b->flags & HL_MEMBER_VIRTUAL);
+	return a->bit_offset > b->bit_offset;
+}
 
-		if (key.flags & (HL_MEMBER_VARIANT | HL_MEMBER_DISCRIMINANT))
-			continue;
-		while (at > 0 && !last &&
-		       (member[at - 1].flags & HL_MEMBER_VIRTUAL ||
-			member[at - 1].bit_offset > key.bit_offset)) {
-			member[at] = member[at - 1];
-			at--;
+static void merge(struct hl_member *to, const struct hl_member *a, uint32_t n_a,
+		  const struct hl_member *b, uint32_t n_b)
+{
+	while (n_a || n_b) {
+		if (!n_b || (n_a && !is_behind(a, b))) {
+			*to++ = *a++;
+			n_a--;
+		} else {
+			*to++ = *b++;
+			n_b--;
 		}
-		member[at] = key;
 	}
+}
+
+/* A base class or member that begins before the one ahead of it would confuse every
+ * reader: order by place, stable.  Variants stay with what they are variants of.
+ * spare: room for as many members. */
+static void sort_members(struct hl_member *member, uint32_t n, struct hl_member *spare)
+{
+	bool ordered = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (member[i].flags & (HL_MEMBER_VARIANT | HL_MEMBER_DISCRIMINANT))
+			return;
+		ordered = ordered && (!i || !is_behind(&member[i - 1], &member[i]));
+	}
+	for (uint32_t step = 1; !ordered && step < n; step *= 2) {
+		for (uint32_t i = 0; i < n; i += 2 * step) {
+			uint32_t n_a = n - i < step ? n - i : step;
+			uint32_t n_b = n - i - n_a < step ? n - i - n_a : step;
+
+			merge(spare + i, member + i, n_a, member + i + n_a, n_b);
+		}
+		memcpy(member, spare, n * sizeof(*member));
+	}
+}
+
+/* Sorts the members that are on the scratch stack from start on. */
+static void sort_scratch(struct hl_dwarf_reader *r, uint32_t start)
+{
+	uint32_t n = r->n_scratch - start;
+
+	/* As much room again behind them. */
+	for (uint32_t i = 0; i < n && !r->rc; i++)
+		push(r);
+	if (!r->rc)
+		sort_members(r->scratch + start, n, r->scratch + start + n);
+	r->n_scratch = start + n;
 }
 
 static hl_type_id read_aggregate(struct hl_dwarf_reader *r, const struct facts *f, int depth)
@@ -976,7 +1014,7 @@ static hl_type_id read_aggregate(struct hl_dwarf_reader *r, const struct facts *
 		failed(r, -E2BIG, "a struct has more members than the bound");
 	/* Rust's compiler reorders fields and lists them as the source has them. */
 	if (!r->rc && type.kind != HL_UNION)
-		sort_members(r->scratch + start, type.count);
+		sort_scratch(r, start);
 	hl_type_id id = r->rc ? 0 : add(r, &type, r->scratch + start);
 
 	r->n_scratch = start;

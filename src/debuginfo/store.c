@@ -51,9 +51,12 @@ static uint32_t mix_string(uint32_t hash, const char *string, size_t n)
 	return mix(hash, rest);
 }
 
+/* Of a name; a damaged file can give each of its members one of a megabyte. */
+#define MOST_HASHED 256
+
 static uint32_t mix_name(uint32_t hash, const char *name)
 {
-	return name ? mix_string(hash, name, strlen(name)) : mix(hash, 1);
+	return name ? mix_string(hash, name, strnlen(name, MOST_HASHED)) : mix(hash, 1);
 }
 
 static uint32_t hash_of(const struct hl_type *type, const struct hl_member *members)
