@@ -10,9 +10,12 @@
 #define COMMENT_COLUMN	57
 #define NAME_COLUMN	34
 
-/* Members in one picture.  Unnamed structs inside unnamed structs of a damaged file
- * can double with each level. */
-#define MAX_WRITTEN	(2 * HL_MAX_MEMBERS)
+/* Members of unnamed structs inside a picture: in a damaged file they can double with
+ * each level. */
+#define MAX_WRITTEN	65536
+
+/* Members of the members' types that are looked at for padding in one picture. */
+#define MAX_LOOKED	1000000
 
 /* Bytes of unnamed padding that are written as bit-fields; more become an array. */
 #define MAX_PAD_FIELDS	64
@@ -118,12 +121,15 @@ static void write_holes(struct hl_body *b, uint64_t bytes, uint64_t bits, bool a
 		write_hole(b, bytes, " byte", " hole, try to pack */");
 }
 
-static uint64_t padding_inside(const struct hl_body *b, const struct hl_slot *slot)
+static uint64_t padding_inside(struct hl_body *b, const struct hl_slot *slot)
 {
 	hl_type_id id = hl_type_strip(b->types, b->types->member[slot->member].type);
 	enum hl_kind kind = b->types->type[id].kind;
 
 	if (level(b)->type->kind == HL_UNION || (kind != HL_STRUCT && kind != HL_CLASS))
+		return 0;
+	b->looked += b->types->type[id].count;
+	if (b->looked > MAX_LOOKED)
 		return 0;
 	return hl_shape_padding(b->types, id);
 }
@@ -380,7 +386,7 @@ static void write_unnamed(void *arg, hl_type_id id)
 		write_enum(b, id, b->depth + 1);
 		return;
 	}
-	if (b->depth + 1 >= HL_MAX_DEPTH || b->written > MAX_WRITTEN) {
+	if (b->depth + 1 >= HL_MAX_DEPTH || b->written >= MAX_WRITTEN) {
 		hl_text_puts(b->text, hl_keyword(type, !has_comments(b)));
 		hl_text_puts(b->text, " { }");
 		return;
@@ -488,7 +494,7 @@ static void write_member(struct hl_body *b, const struct hl_slot *slot,
 	}
 	end_line(b);
 	b->blank = false;
-	b->written++;
+	b->written += b->depth != 0;
 }
 
 static void count_forced(struct hl_body *b, const struct hl_field *field, uint64_t hole)
@@ -512,7 +518,7 @@ static void write_members(struct hl_body *b)
 		write_holes(b, shape->lead, shape->lead_bits, false);
 		blank_line(b);
 	}
-	for (uint32_t i = 0; i < shape->n_slots && b->written < MAX_WRITTEN; i++) {
+	for (uint32_t i = 0; i < shape->n_slots && (!b->depth || b->written < MAX_WRITTEN); i++) {
 		const struct hl_field *field = placing ? &placing->field[i] : NULL;
 
 		if (field)
@@ -811,6 +817,7 @@ int hl_body_write(struct hl_body *b, hl_type_id id, const struct hl_placing *pla
 	b->depth = 0;
 	b->base = b->last_line = 0;
 	b->written = 0;
+	b->looked = 0;
 	b->error = 0;
 	if (b->types->type[id].kind == HL_ENUM)
 		write_enum(b, id, 0);

@@ -28,7 +28,8 @@ struct hl_body {
 	unsigned depth;			/* how many are around it */
 	uint64_t base;			/* byte at which the innermost of them begins */
 	uint64_t last_line;		/* the last line boundary that was shown */
-	uint32_t written;		/* members so far */
+	uint32_t written;		/* members so far of the types inside */
+	uint64_t looked;		/* members of their types that were looked at */
 	bool blank;			/* the last line is empty */
 	int error;
 };

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No compiler's limit, but no name in a program is as long: those of a damaged file, each
+ * a copy with a number behind it, could be. */
+#define MAX_IDENTIFIER	2048
+
 /* How deep one type may lead to another; pointers count as well. */
 #define MAX_REACH	1000
 
@@ -21,6 +25,7 @@
 struct name {
 	const char *text;
 	enum hl_kind kind;
+	unsigned next;			/* number to try for the next of that name, 0: 2 */
 };
 
 struct names {
@@ -99,12 +104,14 @@ static int fail_nomem(struct compilable *c)
 
 static bool is_identifier(const char *name)
 {
+	const char *start = name;
+
 	if (!isalpha((unsigned char)*name) && *name != '_' && *name != '$')
 		return false;
 	for (; *name; name++)
 		if (!isalnum((unsigned char)*name) && *name != '_' && *name != '$')
 			return false;
-	return true;
+	return name - start <= MAX_IDENTIFIER;
 }
 
 static const char *keep_string(struct compilable *c, char *string)
@@ -149,15 +156,18 @@ static const char *take_name(struct compilable *c, struct names *names, const ch
 		return name;
 	}
 
-	struct name *slot = find_name(names, unique);
+	struct name *first = find_name(names, unique), *slot = first;
+	unsigned number = first->next ? first->next : 2;
 
-	for (unsigned number = 2; slot->text && !c->error; number++) {
+	for (; slot->text && !c->error; number++) {
 		unique = make_name(c, name, number);
 		slot = find_name(names, unique);
 	}
 	if (c->error)
 		return name;
-	*slot = (struct name){ unique, kind };
+	if (slot != first)
+		first->next = number;
+	*slot = (struct name){ .text = unique, .kind = kind };
 	names->n++;
 	return unique;
 }

@@ -126,6 +126,8 @@ struct reading {
 };
 
 #define LONGEST_WORD 24
+/* What is behind that in a name is not read: it is asked for again and again. */
+#define LONGEST_NAME 128
 
 /* Splits at underscores, at other signs and where lower case turns to upper. */
 static struct reading read_name(const char *name)
@@ -138,7 +140,7 @@ static struct reading read_name(const char *name)
 		return reading;
 	pthread_once(&words_once, index_words);
 	for (const char *at = name;; at++) {
-		unsigned char c = (unsigned char)*at;
+		unsigned char c = at < name + LONGEST_NAME ? (unsigned char)*at : 0;
 		bool ends = !isalnum(c) || (isupper(c) && at > name &&
 					    islower((unsigned char)at[-1]));
 

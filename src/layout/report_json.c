@@ -16,9 +16,13 @@ struct nest {
 	struct hl_list_scratch *scratch;
 	const struct hl_types *types;
 	unsigned line;
-	uint32_t budget;	/* members that may still be printed: a hostile file can nest the
-				 * same struct in itself by way of others a great many times */
+	uint32_t budget;	/* members of structs inside that may still be printed: a hostile
+				 * file can nest the same struct in itself by way of others a great
+				 * many times */
 };
+
+#define MOST_INSIDE	65536
+
 
 static void add_members(struct nest *nest, cJSON *type, const struct hl_shape *shape,
 			uint64_t base, unsigned depth);
@@ -119,7 +123,7 @@ static void add_members(struct nest *nest, cJSON *type, const struct hl_shape *s
 	cJSON *members = hl_json_add_array(json, type, "members");
 
 	for (uint32_t i = 0; i < shape->n_slots && nest->budget && !json->failed; i++) {
-		nest->budget--;
+		nest->budget -= depth != 0;
 		add_member(nest, members, &shape->slot[i], base, depth);
 	}
 }
@@ -170,7 +174,7 @@ static cJSON *make_type(const struct hl_list *list, struct hl_list_scratch *scra
 	const uint32_t *index = list->arg;
 	struct hl_subject subject = hl_survey_subject(survey, index[i]);
 	const struct hl_type *type = &types->type[subject.type];
-	struct nest nest = { scratch, types, survey->ruler.line, HL_MAX_MEMBERS };
+	struct nest nest = { scratch, types, survey->ruler.line, MOST_INSIDE };
 	struct hl_shape *shape = &scratch->shape;
 	struct hl_json *json = &scratch->json;
 	bool measured = !subject.variable && type->kind != HL_ENUM;

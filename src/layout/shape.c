@@ -8,7 +8,7 @@
  * processor could load at once. */
 #define MAX_UNIT_BYTES	64
 
-/* Members that one question about a base class may look at: the bases of hostile
+/* Members that one question about virtual bases may look at: the bases of hostile
  * input can share their bases, so that paths are many more than types. */
 #define MAX_BASE_STEPS	4096
 
@@ -43,38 +43,13 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 	return add_u64(value, (step - value % step) % step);
 }
 
-/* Bytes of a base class that its derived class may not use: up to its last member.
- * The padding behind it may hold members of the derived class. */
-static uint64_t used_bytes(const struct hl_types *types, hl_type_id id, unsigned depth,
-			   unsigned *steps)
-{
-	const struct hl_type *type = &types->type[hl_type_strip(types, id)];
-	uint64_t end = 0;
-
-	if (!hl_kind_is_aggregate(type->kind) || depth == HL_MAX_DEPTH)
-		return hl_type_size(types, id);
-	for (uint32_t i = 0; i < type->count; i++) {
-		const struct hl_member *member = &types->member[type->first + i];
-		uint64_t bits = member->bit_size;
-
-		if (++*steps > MAX_BASE_STEPS)
-			return type->size;
-		if (member->flags & HL_MEMBER_VIRTUAL)
-			continue;
-		if (member->flags & HL_MEMBER_BASE)
-			bits = bits_of(used_bytes(types, member->type, depth + 1, steps));
-		else if (!bits)
-			bits = bits_of(hl_member_size(types, member));
-		end = max_u64(end, add_u64(member->bit_offset, bits));
-	}
-	return min_u64(round_up(end, 8) / 8, type->size);
-}
-
 uint64_t hl_shape_used_bytes(const struct hl_types *types, hl_type_id id)
 {
-	unsigned steps = 0;
+	const struct hl_type *type = &types->type[hl_type_strip(types, id)];
 
-	return used_bytes(types, id, 0, &steps);
+	if (!hl_kind_is_aggregate(type->kind))
+		return hl_type_size(types, id);
+	return type->size - min_u64(type->size, type->tail);
 }
 
 /* The aligned unit of its declared type in which the bit-field begins.  A bit-field

@@ -21,8 +21,9 @@
 /* Items of which all orders are tried: 5040 at most. */
 #define MAX_SEARCHED	7
 
-/* Looks at an item in one call, so that a million members end in time, too. */
-#define MAX_LOOKS	4000000
+/* Looks at a field in one call: enough for each of 500 fields to be held against each,
+ * and for a file of a million members to come to an end. */
+#define MAX_LOOKS	250000
 
 #define NONE	UINT32_MAX
 
@@ -38,7 +39,7 @@ struct smallest {
 	unsigned line;
 	struct hl_field *field;		/* as they stood at first, without HL_FIELD_NEW_LINE */
 	struct item *item;		/* of the section, in the order of the source */
-	uint32_t n;
+	uint32_t n, n_fields;
 	uint32_t fixed, open;		/* items that stay first; items before those that stay last */
 	enum { LAST_SECTION, BEFORE_LINE, BEFORE_MARKER } kind;	/* of section: what follows */
 	struct hl_cursor start;		/* where the section begins */
@@ -197,6 +198,7 @@ static bool keep_if_smaller(struct smallest *s)
 {
 	uint64_t size = size_of_order(s, s->order);
 
+	s->looks += s->n_fields;
 	if (size >= s->best_size)
 		return false;
 	s->best_size = size;
@@ -229,9 +231,10 @@ static void undo_move(const struct smallest *s, const uint32_t *from, uint32_t x
 /* Takes back what the pass over the source's order moved without need. */
 static void undo_moves(struct smallest *s)
 {
-	for (uint32_t x = s->n; x-- && s->looks < MAX_LOOKS; s->looks += s->n) {
+	for (uint32_t x = s->n; x-- && s->looks < MAX_LOOKS;) {
 		if (s->item[x].before == NONE)
 			continue;
+		s->looks += s->n_fields;
 		undo_move(s, s->best, x, s->order);
 		if (size_of_order(s, s->order) > s->best_size)
 			continue;
@@ -306,7 +309,7 @@ static void search(struct smallest *s, uint64_t least)
 	if (n < 2 || n > MAX_SEARCHED)
 		return;
 	source_order(s, s->order);
-	while (s->best_size > least && next_order(s->order + s->fixed, n))
+	while (s->best_size > least && s->looks < MAX_LOOKS && next_order(s->order + s->fixed, n))
 		keep_if_smaller(s);
 }
 
@@ -358,6 +361,7 @@ static bool is_marker(const struct hl_field *field)
 static void fill_items(struct smallest *s, uint32_t from, uint32_t to)
 {
 	s->n = s->fixed = s->open = 0;
+	s->n_fields = to - from;
 	for (uint32_t i = from; i < to; i++) {
 		const struct hl_field *field = &s->field[i];
 		struct item *item;
