@@ -82,6 +82,13 @@ build-gcc/build.ninja build-clang/build.ninja: %/build.ninja:
 fuzz: setup-check
 	@tests/fuzz/run.sh
 
+# All types of real programs, and the time it takes, against pahole. Fetches and
+# builds the programs, below build/compare.
+.PHONY: compare
+compare: setup-check setup-demo
+	@$(MAKE) --no-print-directory all
+	@tests/compare/run.sh $(BUILD)
+
 # make install [prefix=/usr] [DESTDIR=/tmp/root]; the build tree remembers the prefix.
 .PHONY: install
 install: all
@@ -100,6 +107,7 @@ help:
 	@echo 'make sanitize   the tests under ASan and UBSan, in build-asan/'
 	@echo 'make werror     builds everything with gcc and clang, warnings are errors'
 	@echo 'make fuzz       feeds broken input to what reads files'
+	@echo 'make compare    every type of real programs against pahole, and the speed of both'
 	@echo 'make install    installs into prefix=/usr/local, below DESTDIR'
 	@echo 'make clean      removes the build trees'
 

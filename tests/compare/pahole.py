@@ -76,7 +76,7 @@ def agrees(second, one):
     """Whether the second reading has the type just as Hotline has it."""
     if model.differences(second, one, holes=False) or second.lines != one.lines:
         return False
-    return one.free_bits is None or one.free_bits == second.free_bits
+    return None in (one.free_bits, second.free_bits) or one.free_bits == second.free_bits
 
 
 def describe(one, different):
@@ -91,7 +91,7 @@ class Comparison:
         btf = is_btf(path)
         mine, skipped, complaint = ours.read(hotline, path)
         second = reading.read_btf(path) if btf else reading.read_dwarf(path)
-        pictures, status = pahole_text.read(path, btf, errors)
+        pictures, self.status = pahole_text.read(path, btf, errors)
         self.mine = grouped(mine)
         self.second = grouped(second.types())
         self.pictures = grouped(pictures)
@@ -102,7 +102,7 @@ class Comparison:
         if complaint:
             (self.bad if pictures else self.result.remarks.append)(complaint)
         elif not pictures:
-            self.bad(f"pahole shows nothing, exit status {status}")
+            self.bad(f"pahole shows nothing, exit status {self.status}")
 
     def bad(self, words):
         self.result.bad.append(words)
@@ -138,11 +138,12 @@ class Comparison:
         self.explain(one, second, different)
 
     def explain(self, one, second, different):
+        name = None
         if different is None:
-            name = None
-        elif second is None:
-            name = None     # said already: the second reading does not side with us
-        else:
+            if self.status and second:
+                name = reasons.CRASH
+                different = []
+        elif second:
             reason = reasons.find(second.features, different)
             name = reason.name if reason else self.same_name(one)
         if name is None:
@@ -176,7 +177,9 @@ def compile_text(compiler, text, language):
             stream.write(text)
         result = subprocess.run([compiler, "-w", "-fsyntax-only", path], stderr=subprocess.PIPE,
                                 encoding="utf-8", errors="replace", check=False)
-    return "" if result.returncode == 0 else result.stderr or "it failed"
+    if result.returncode == 0:
+        return ""
+    return "\n".join(line for line in result.stderr.splitlines() if "error" in line) or "it failed"
 
 
 def compile_all(hotline, result):
@@ -200,9 +203,9 @@ def compile_all(hotline, result):
 
 def prove(name):
     """What the compilers say to the probe of a reason, and whether they agree with it."""
-    reason = next((r for r in reasons.REASONS if r.name == name), None)
-    if reason is None:
-        return reasons.SAME_NAME_TEXT, True
+    if name in reasons.UNPROVED:
+        return reasons.UNPROVED[name], True
+    reason = next(r for r in reasons.REASONS if r.name == name)
     said, good = [], True
     for compiler in COMPILERS[reason.language]:
         if shutil.which(compiler):

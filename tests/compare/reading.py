@@ -96,6 +96,12 @@ class Reading:
             self._used[number] = min((end + 7) // 8, raw.size or 0)
         return self._used[number]
 
+    def has_virtual_base(self, number):
+        raw = self.raw.get(self.strip(number)[0])
+        return raw is not None and any(
+            role == "virtual" or (role and self.has_virtual_base(target))
+            for _, _, target, _, role in raw.members)
+
     def is_empty(self, number):
         """Whether it is a class, or an array of them, that has nothing in it."""
         number = self.strip(number)[0]
@@ -146,7 +152,9 @@ class Reading:
             raw = self.raw.get(number)
         features |= qualifiers & {"atomic"}
         if role:
-            features.add("virtual base" if role == "virtual" else "base")
+            features.add("base")
+            if role == "virtual" or self.has_virtual_base(number):
+                features.add("virtual base")
         if bits is not None:
             features.add("bit-field")
         if empty:
@@ -167,7 +175,9 @@ class Reading:
         found.size = raw.size or 0
         found.lines = -(-found.size // line_bytes)
         found.members = self.members(raw, 0, found.features)
-        found.free_bits = free_bits(raw.kind, found.size, found.members)
+        if "virtual base" not in found.features:
+            # Their place only the running program knows.
+            found.free_bits = free_bits(raw.kind, found.size, found.members)
         if not raw.members:
             found.features.add("no members")
         if raw.static:

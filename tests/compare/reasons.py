@@ -115,9 +115,13 @@ REASONS = [
            """, "C++", ["lines"]),
 ]
 
+# Reasons that no compiler need prove.
 SAME_NAME = "another type of that name is shown"
-SAME_NAME_TEXT = ("pahole shows one of several types of a name, of which only some are the "
-                  "same")
+CRASH = "not reached"
+UNPROVED = {
+    SAME_NAME: "of several types of a name pahole shows fewer, each as Hotline has one of them",
+    CRASH: "pahole crashes before it",
+}
 
 
 def find(features, different):
