@@ -7,7 +7,7 @@
 
 /* Far above what is written in one piece; a damaged file, which can give each of a
  * thousand members the same name of a megabyte, may ask for more. */
-#define MOST_BYTES ((size_t)256 << 20)
+#define MOST_BYTES ((size_t)128 << 20)
 
 /* Makes room for n more bytes and the zero byte behind them. */
 static bool reserve(struct hl_text *text, size_t n)
