@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs a target over files, and over all files of directories, with the bounds that
- * `make fuzz` has: 10 s an input, 512 MB.
+ * `make fuzz` has.
  */
 #include "target.h"
 
@@ -9,12 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define MOST_SECONDS	10
-#define MOST_MEMORY	(512L << 10)	/* kilobytes, as getrusage() counts */
 
 static unsigned n_tests;
 
@@ -45,10 +40,9 @@ static bool run(const char *path)
 	const char *name = strrchr(path, '/');
 
 	if (data) {
-		/* What hangs is ended by the signal, and the test with it. */
-		alarm(MOST_SECONDS);
+		fuzz_watch(true);
 		LLVMFuzzerTestOneInput(data, size);
-		alarm(0);
+		fuzz_watch(false);
 	}
 	printf("%sok %u - %s\n", data ? "" : "not ", ++n_tests, name ? name + 1 : path);
 	fflush(stdout);
@@ -81,15 +75,11 @@ static bool run_all(const char *path)
 int main(int argc, char **argv)
 {
 	bool good = true, small;
-	struct rusage usage;
 
 	fuzz_all_parts = true;
 	for (int i = 1; i < argc; i++)
 		good = run_all(argv[i]) && good;
-	getrusage(RUSAGE_SELF, &usage);
-	small = usage.ru_maxrss <= MOST_MEMORY;
-	printf("%sok %u - memory: %ld KB of %ld\n", small ? "" : "not ", ++n_tests, usage.ru_maxrss,
-	       MOST_MEMORY);
+	small = fuzz_memory_is_bounded(++n_tests);
 	printf("1..%u\n", n_tests);
 	return good && small ? 0 : 1;
 }

@@ -121,7 +121,7 @@ static void report_diff(struct hl_report *report)
 /* Rules about the first types of the file, by their own names. */
 static void write_rules(struct hl_text *text, const struct hl_types *types)
 {
-	for (uint32_t i = 0; i < types->n_defined && i < 8; i++) {
+	for (uint32_t i = 0; i < types->n_defined && i < 2; i++) {
 		hl_type_id id = types->defined[i];
 		const char *name = hl_type_name(types, id);
 

@@ -47,12 +47,12 @@ fi
 # shellcheck disable=SC2086
 ninja --quiet -C $build $(printf 'tests/fuzz/fuzz-%s ' $targets)
 
-tests/fuzz/seeds.sh $build/seeds/file
+tests/fuzz/seeds.sh $build/seeds
 mkdir -p $build/found
 
 for target; do
 	# What was found interesting is kept from run to run.
-	mkdir -p $build/corpus/$target $build/seeds/$target
+	mkdir -p $build/corpus/$target
 	dictionary=
 	[ ! -e tests/fuzz/$target.dict ] || dictionary=-dict=tests/fuzz/$target.dict
 	log=$build/fuzz-$target.log

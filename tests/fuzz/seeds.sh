@@ -1,16 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Makes small files of the kinds that are read, for a fuzzer to begin with:
-# seeds.sh DIRECTORY. What the tools at hand cannot make is left out.
+# Makes what a fuzzer begins with, in DIRECTORY/TARGET for each target: small files
+# of the kinds that are read; types of any kind; rules. seeds.sh DIRECTORY
+# What the tools at hand cannot make is left out.
 
 set -u
-out=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out"
+mkdir -p "$1/file" "$1/graph" "$1/rules"
+out=$(cd "$1/file" && pwd)
+graphs=$(cd "$1/graph" && pwd)
+rules=$(cd "$1/rules" && pwd)
+cd "$work" || exit
+# The same files wherever they are made.
+map=-ffile-prefix-map=$work=/src
 
-cat >"$work/c.c" <<'END'
+cat >c.c <<'END'
 typedef int (*func_t)(void *, ...);
 enum mode { SLOW = -1, FAST = 70000 };
 struct list { struct list *next, *prev; };
@@ -28,7 +34,7 @@ struct per_cpu { int count; } workers[4];
 struct call call; struct packed packed; struct flexible *flexible; anonymous anon;
 int vector __attribute__((vector_size(16)));
 END
-cat >"$work/cxx.cc" <<'END'
+cat >cxx.cc <<'END'
 namespace ns {
 struct empty {};
 struct base { virtual ~base(); int i; char c; };
@@ -42,7 +48,7 @@ ns::both *both; ns::holder<short, 3> holder; ns::color color; decltype(nullptr) 
 ns::base::~base() {}
 int use(ns::both *b) { struct local { int x; } l{b->l}; return l.x + b->i; }
 END
-cat >"$work/two.c" <<'END'
+cat >two.c <<'END'
 struct list { struct list *next, *prev; };
 struct shared { struct list list; int lock; long size; } shared;
 END
@@ -59,16 +65,16 @@ c()
 {
 	name=$1
 	shift
-	"$@" -fPIC -shared -nostdlib -Wl,--build-id=none -o "$work/$name" "$work/c.c" "$work/two.c" \
-		2>/dev/null && keep "$work/$name" "$out/$name"
+	"$@" "$map" -fPIC -shared -nostdlib -Wl,--build-id=none -o "$name" c.c two.c 2>/dev/null &&
+		keep "$name" "$out/$name"
 }
 
 cxx()
 {
 	name=$1
 	shift
-	"$@" -fPIC -shared -nostdlib -Wl,--build-id=none -o "$work/$name" "$work/cxx.cc" 2>/dev/null &&
-		keep "$work/$name" "$out/$name"
+	"$@" "$map" -fPIC -shared -nostdlib -Wl,--build-id=none -o "$name" cxx.cc 2>/dev/null &&
+		keep "$name" "$out/$name"
 }
 
 for v in 2 3 4 5; do
@@ -86,17 +92,16 @@ cxx clang++-types clang++ -g -gdwarf-5 -fdebug-types-section
 cxx clang++-standalone clang++ -g -fstandalone-debug
 
 # Objects, whose sections are relocated; an archive of them; split DWARF.
-(
-	cd "$work" || exit
-	gcc -g -c c.c -o c.o && cp c.o "$out/object"
-	gcc -g -c two.c -o two.o && cp two.o "$out/object-small"
-	clang -g -c two.c -o clang.o && cp clang.o "$out/object-clang"
-	gcc -g -m32 -c two.c -o two32.o && cp two32.o "$out/object-32"
+{
+	gcc "$map" -g -c c.c -o c.o && cp c.o "$out/object"
+	gcc "$map" -g -c two.c -o two.o && cp two.o "$out/object-small"
+	clang "$map" -g -c two.c -o clang.o && cp clang.o "$out/object-clang"
+	gcc "$map" -g -m32 -c two.c -o two32.o && cp two32.o "$out/object-32"
 	ar rc "$out/archive.a" two.o clang.o
 	for v in 4 5; do
-		gcc -g -gdwarf-$v -gsplit-dwarf -c two.c -o split-$v.o &&
+		gcc "$map" -g -gdwarf-$v -gsplit-dwarf -c two.c -o split-$v.o &&
 			cp split-$v.o "$out/skeleton-$v" && cp split-$v.dwo "$out/two-$v.dwo"
-		clang -g -gdwarf-$v -gsplit-dwarf -c c.c -o clang-$v.o &&
+		clang "$map" -g -gdwarf-$v -gsplit-dwarf -c c.c -o clang-$v.o &&
 			cp clang-$v.dwo "$out/clang-$v.dwo"
 	done
 	dwp -o "$out/package-4.dwp" split-4.dwo
@@ -108,11 +113,36 @@ cxx clang++-standalone clang++ -g -fstandalone-debug
 		dwz -m "$out/dwz-common" -M dwz-common dwz-1 dwz-2 && cp dwz-1 "$out/dwz-user"
 
 	# BTF: in an ELF file, and by itself.
-	clang -target bpf -g -c c.c -o bpf.o && cp bpf.o "$out/bpf-object" &&
+	clang "$map" -target bpf -g -c c.c -o bpf.o && cp bpf.o "$out/bpf-object" &&
 		llvm-objcopy --dump-section=.BTF="$out/clang.btf" bpf.o
 	pahole -J --btf_encode_detached="$out/pahole.btf" c.o
-	clang -target bpfeb -g -c two.c -o bpfeb.o &&
+	clang "$map" -target bpfeb -g -c two.c -o bpfeb.o &&
 		llvm-objcopy --dump-section=.BTF="$out/big-endian.btf" bpfeb.o
-) >/dev/null 2>&1
+} >/dev/null 2>&1
 find "$out" -type f -size 0 -delete
+
+# Numbers of no meaning, always the same.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+	LC_ALL=C awk -v n=$i 'BEGIN {
+		x = n * 7919
+		for (i = 0; i < n * 60; i++) {
+			x = (x * 16807) % 2147483647
+			printf "%c", int(x / 256) % 255 + 1
+		}
+	}' >"$graphs/$i"
+done
+
+cat >"$rules/all-forms" <<'END'
+struct a: size <= 64
+a: lock and next on different lines
+a: next within lines 0 to 1
+a: head at 16
+outer::inner::a: no holes
+accept straddle struct a # why
+list_head: fits in one line
+a: group hot = lock, next, and head[1].next
+a: hot on the same line
+alias: align >= 8
+variable workers: size = 2 lines
+END
 exit 0

@@ -46,6 +46,12 @@ extern bool fuzz_all_parts;
 /* Always the same for the same bytes. */
 unsigned fuzz_seed(const uint8_t *data, size_t size);
 
+/* The bounds of the tests without a fuzzer: 10 s of processor time between these two
+ * calls, after which a signal ends the program, and 512 MB in all. */
+void fuzz_watch(bool begin);
+/* Prints the line of the test with that number. */
+bool fuzz_memory_is_bounded(size_t number);
+
 /* Types made from bytes; NULL when they are such as hl_types_open() refuses. */
 struct hl_types *fuzz_build_types(const uint8_t *data, size_t size);
 void fuzz_free_types(struct hl_types *types);
