@@ -86,18 +86,23 @@ void hl_text_u64(struct hl_text *text, uint64_t value)
 void hl_text_printf(struct hl_text *text, const char *format, ...)
 {
 	va_list args;
+	/* Mostly it fits into the room there is. */
+	size_t room = text->failed ? 0 : text->room - text->len;
 
 	va_start(args, format);
-	int n = vsnprintf(NULL, 0, format, args);
+	int n = vsnprintf(room ? text->at + text->len : NULL, room, format, args);
 	va_end(args);
-	if (n < 0 || !reserve(text, (size_t)n)) {
-		text->failed = true;
-		return;
+	if (n >= 0 && (size_t)n >= room) {
+		if (!reserve(text, (size_t)n))
+			return;
+		va_start(args, format);
+		n = vsnprintf(text->at + text->len, (size_t)n + 1, format, args);
+		va_end(args);
 	}
-	va_start(args, format);
-	vsnprintf(text->at + text->len, (size_t)n + 1, format, args);
-	va_end(args);
-	text->len += (size_t)n;
+	if (n < 0)
+		text->failed = true;
+	else
+		text->len += (size_t)n;
 }
 
 void hl_text_reset(struct hl_text *text)

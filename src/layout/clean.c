@@ -43,6 +43,19 @@ static bool plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f;
 }
 
+/* Whether eight bytes are all plain. Text is, but for its newlines and tabs, and a
+ * report of a kernel has ten million bytes. */
+static bool eight_plain(const char *bytes)
+{
+	const uint64_t each = 0x0101010101010101;
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	/* The top bit of a byte is set in one of the three if and only if one of the bytes
+	 * is below 0x20, is 0x7f, or above. */
+	return !(((word - each * 0x20) | (word + each) | word) & each * 0x80);
+}
+
 static void add_clean(struct hl_text *text, const char *bytes, size_t n, bool lines)
 {
 	const unsigned char *s = (const unsigned char *)bytes;
@@ -79,10 +92,15 @@ void hl_clean_from(struct hl_text *text, size_t from)
 
 	if (text->failed)
 		return;
-	for (size_t i = from; i < text->len; i++) {
-		unsigned char c = text->at[i];
+	for (size_t i = from; i < text->len && !dirty;) {
+		if (text->len - i >= 8 && eight_plain(text->at + i)) {
+			i += 8;
+			continue;
+		}
 
-		dirty |= !plain(c) & (c != '\n') & (c != '\t');
+		unsigned char c = text->at[i++];
+
+		dirty = !plain(c) && c != '\n' && c != '\t';
 	}
 	if (!dirty)
 		return;

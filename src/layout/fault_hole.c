@@ -12,6 +12,7 @@ void hl_find_hole(struct hl_find *find)
 	uint64_t size = find->type->size, lines = hl_lines(size, find->line);
 
 	if (!find->placed || lines < 2 || find->type->flags & HL_TYPE_PACKED ||
+	    hl_lines(hl_placing_least(&find->placing), find->line) == lines ||
 	    hl_find_is_grouped(find))
 		return;
 	if (hl_placing_copy(&proposal, &find->placing)) {

@@ -92,6 +92,15 @@ void hl_place(struct hl_placing *placing, unsigned line)
 	placing->align = cursor.align;
 }
 
+uint64_t hl_placing_least(const struct hl_placing *placing)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < placing->n; i++)
+		bits = clamp_bits(bits + field_bits(&placing->field[i]));
+	return bits / 8;
+}
+
 int hl_placing_copy(struct hl_placing *to, const struct hl_placing *from)
 {
 	struct hl_field *field = malloc((from->n ? from->n : 1) * sizeof(*field));

@@ -63,6 +63,9 @@ int hl_placing_copy(struct hl_placing *to, const struct hl_placing *from);
 /* Places the fields in the order in which they stand: sets bit_offset, size, align. */
 void hl_place(struct hl_placing *placing, unsigned line);
 
+/* Bytes that are needed in any order: what the fields of a struct hold. Quick to tell. */
+uint64_t hl_placing_least(const struct hl_placing *placing);
+
 /* Reorders the fields so that the size is the least that can be had, moving as
  * few as it needs, and places them.  Fields that are fixed, last or runs stay so.
  * No field crosses one with HL_FIELD_NEW_LINE: the fields that it begins are ordered
