@@ -111,6 +111,8 @@ static int open_btf(struct btf_source *source, const char *path, bool raw,
 	}
 	if (base) {
 		source->base = parse_raw(base);
+		if (!source->base)
+			source->base = btf__parse_elf(base, NULL);
 		if (!source->base && options->btf_base)
 			return hl_fail(err, -EBADMSG, "%s: cannot be read as the base BTF: %s",
 				       base, strerror(errno));

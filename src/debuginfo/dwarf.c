@@ -194,13 +194,9 @@ static enum hl_kind aggregate_kind(int tag)
 					      : HL_CLASS;
 }
 
-static enum hl_language language_of(Dwarf_Die *die)
+enum hl_language hl_dwarf_language(Dwarf_Die *unit)
 {
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(die, &unit, NULL, NULL))
-		return HL_LANG_OTHER;
-	switch (dwarf_srclang(&unit)) {
+	switch (dwarf_srclang(unit)) {
 	case DW_LANG_C:
 	case DW_LANG_C89:
 	case DW_LANG_C99:
@@ -221,6 +217,21 @@ static enum hl_language language_of(Dwarf_Die *die)
 	default:
 		return HL_LANG_OTHER;
 	}
+}
+
+static enum hl_language language_of(struct hl_dwarf_reader *r, Dwarf_Die *die)
+{
+	Dwarf_Die unit;
+
+	if (die->cu == r->language_unit)
+		return r->language;
+	if (!dwarf_diecu(die, &unit, NULL, NULL))
+		return HL_LANG_OTHER;
+	r->language_unit = die->cu;
+	r->language = dwarf_tag(&unit) == DW_TAG_partial_unit && dwarf_srclang(&unit) == -1
+			      ? r->partial_language
+			      : hl_dwarf_language(&unit);
+	return r->language;
 }
 
 /* ---- Source files ---- */
@@ -370,6 +381,7 @@ static uint32_t scope_of(struct hl_dwarf_reader *r, const struct facts *f,
 /* ---- Types ---- */
 
 static hl_type_id read_type(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth);
+static hl_type_id referred(struct hl_dwarf_reader *r, Dwarf_Attribute *attr, bool has, int depth);
 
 static hl_type_id add(struct hl_dwarf_reader *r, const struct hl_type *type,
 		      const struct hl_member *members)
@@ -406,7 +418,7 @@ static uint32_t bounded_line(uint64_t line)
 /* A struct, class or union by name alone. */
 static hl_type_id declared(struct hl_dwarf_reader *r, int tag, const struct facts *f)
 {
-	enum hl_language language = language_of(f->die);
+	enum hl_language language = language_of(r, f->die);
 	struct hl_type type = {
 		.name = f->name,
 		.kind = (uint8_t)aggregate_kind(tag),
@@ -432,6 +444,8 @@ static hl_type_id refer(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth)
 		take_facts(&f, die);
 		if (f.name)
 			return declared(r, tag, &f);
+		if (f.has_signature)
+			return referred(r, &f.signature, true, depth);
 		return read_type(r, die, depth);
 	}
 	switch (tag) {
@@ -448,14 +462,9 @@ static hl_type_id refer(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth)
 
 	/* An alias of what is referred to: not kept by DIE, because the same alias of
 	 * the whole type may be wanted elsewhere. */
-	Dwarf_Die target;
-	hl_type_id id = 0;
-
 	take_facts(&f, die);
-	if (f.has_type && dwarf_formref_die(&f.type, &target))
-		id = refer(r, &target, depth + 1);
-
-	enum hl_language language = language_of(die);
+	hl_type_id id = referred(r, &f.type, f.has_type, depth);
+	enum hl_language language = language_of(r, die);
 	struct hl_type type = {
 		.name = f.name,
 		.target = id,
@@ -485,13 +494,25 @@ static hl_type_id refer(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth)
 	return add(r, &type, NULL);
 }
 
+/* A type in a unit that libdw does not know of; void when nobody does. */
+static hl_type_id elsewhere(struct hl_dwarf_reader *r, Dwarf_Attribute *attr, bool by_name,
+			    int depth)
+{
+	if (r->by_signature && dwarf_whatform(attr) == DW_FORM_ref_sig8 && depth <= HL_MAX_DEPTH)
+		return r->by_signature(r, attr->valp, by_name, depth + 1);
+	hl_store_skip(r->store, "a reference to a type that is not in the file");
+	return 0;
+}
+
 /* The type that an attribute names; void when there is none. */
 static hl_type_id referred(struct hl_dwarf_reader *r, Dwarf_Attribute *attr, bool has, int depth)
 {
 	Dwarf_Die die;
 
-	if (!has || !dwarf_formref_die(attr, &die))
+	if (!has)
 		return 0;
+	if (!dwarf_formref_die(attr, &die))
+		return elsewhere(r, attr, true, depth);
 	return refer(r, &die, depth + 1);
 }
 
@@ -499,8 +520,10 @@ static hl_type_id held(struct hl_dwarf_reader *r, Dwarf_Attribute *attr, bool ha
 {
 	Dwarf_Die die;
 
-	if (!has || !dwarf_formref_die(attr, &die))
+	if (!has)
 		return 0;
+	if (!dwarf_formref_die(attr, &die))
+		return elsewhere(r, attr, false, depth);
 	return read_type(r, &die, depth + 1);
 }
 
@@ -543,7 +566,7 @@ static hl_type_id read_base(struct hl_dwarf_reader *r, const struct facts *f)
 static hl_type_id read_alias(struct hl_dwarf_reader *r, const struct facts *f, enum hl_kind kind,
 			     int depth)
 {
-	enum hl_language language = language_of(f->die);
+	enum hl_language language = language_of(r, f->die);
 	struct hl_type type = {
 		.name = f->name,
 		.kind = (uint8_t)kind,
@@ -721,7 +744,7 @@ static hl_type_id read_function(struct hl_dwarf_reader *r, const struct facts *f
 static hl_type_id read_enum(struct hl_dwarf_reader *r, const struct facts *f, int depth)
 {
 	uint32_t start = r->n_scratch;
-	enum hl_language language = language_of(f->die);
+	enum hl_language language = language_of(r, f->die);
 	struct hl_type type = {
 		.name = f->name,
 		.kind = HL_ENUM,
@@ -996,7 +1019,7 @@ static void sort_scratch(struct hl_dwarf_reader *r, uint32_t start)
 static hl_type_id read_aggregate(struct hl_dwarf_reader *r, const struct facts *f, int depth)
 {
 	uint32_t start = r->n_scratch;
-	enum hl_language language = language_of(f->die);
+	enum hl_language language = language_of(r, f->die);
 	struct hl_type type = {
 		.name = f->name,
 		.kind = (uint8_t)aggregate_kind(dwarf_tag(f->die)),
@@ -1044,6 +1067,8 @@ static hl_type_id read_declaration(struct hl_dwarf_reader *r, const struct facts
 
 	if (f->has_signature && dwarf_formref_die(&signature, &die) && die.addr != f->die->addr)
 		return read_type(r, &die, depth + 1);
+	if (f->has_signature && r->by_signature)
+		return elsewhere(r, &signature, false, depth);
 	return declared(r, dwarf_tag(f->die), f);
 }
 
@@ -1140,6 +1165,7 @@ static hl_type_id read_type(struct hl_dwarf_reader *r, Dwarf_Die *die, int depth
 struct walk {
 	struct hl_dwarf_reader *reader;
 	uint64_t order; /* of the next definition */
+	bool shared; /* the unit is of a file that several programs share */
 };
 
 /* A typedef is kept when it names a struct, class or union. */
@@ -1156,8 +1182,11 @@ static bool names_aggregate(Dwarf_Die *die)
 		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
 		    tag != DW_TAG_volatile_type && tag != DW_TAG_atomic_type)
 			return false;
-		if (!dwarf_attr(&at, DW_AT_type, &attr) || !dwarf_formref_die(&attr, &at))
+		if (!dwarf_attr(&at, DW_AT_type, &attr))
 			return false;
+		/* Only structs, classes, unions and enums have signatures. */
+		if (!dwarf_formref_die(&attr, &at))
+			return dwarf_whatform(&attr) == DW_FORM_ref_sig8;
 	}
 	return false;
 }
@@ -1247,11 +1276,9 @@ static void read_variable(struct walk *w, Dwarf_Die *die)
 		failed(r, rc, NULL);
 }
 
-static void walk(struct walk *w, Dwarf_Die *parent, bool in_function, int depth);
-
-/* dwz moves what several files share into another file: its units are read when
- * one of ours imports them. */
-static void import_unit(struct walk *w, Dwarf_Die *die, int depth)
+/* dwz moves what several files share into another file: those of its units that ours
+ * import are noted, to be read once, when all of ours have been. */
+static void import_unit(struct walk *w, Dwarf_Die *die)
 {
 	struct hl_dwarf_reader *r = w->reader;
 	struct facts f;
@@ -1259,13 +1286,27 @@ static void import_unit(struct walk *w, Dwarf_Die *die, int depth)
 
 	take_facts(&f, die);
 	if (!f.has_import || !dwarf_formref_die(&f.import, &unit) ||
-	    dwarf_cu_getdwarf(unit.cu) == dwarf_cu_getdwarf(die->cu))
+	    (!w->shared && dwarf_cu_getdwarf(unit.cu) == dwarf_cu_getdwarf(die->cu)) ||
+	    hl_die_map_get(&r->imported, unit.addr) >= 0)
 		return; /* our own partial units are read as units */
-	if (hl_die_map_get(&r->imported, unit.addr) >= 0)
-		return;
+	if (r->n_imports == r->imports_room) {
+		uint32_t room = r->imports_room ? r->imports_room * 2 : 64;
+		struct hl_import *more = realloc(r->imports, room * sizeof(*more));
+
+		if (!more) {
+			failed(r, -ENOMEM, NULL);
+			return;
+		}
+		r->imports = more;
+		r->imports_room = room;
+	}
+	r->imports[r->n_imports++] = (struct hl_import){
+		.order = w->order,
+		.offset = dwarf_dieoffset(&unit),
+		.module = r->module,
+	};
 	if (hl_die_map_set(&r->imported, unit.addr, 0))
 		failed(r, -ENOMEM, NULL);
-	walk(w, &unit, false, depth + 1);
 }
 
 static void walk(struct walk *w, Dwarf_Die *parent, bool in_function, int depth)
@@ -1306,7 +1347,7 @@ static void walk(struct walk *w, Dwarf_Die *parent, bool in_function, int depth)
 			read_variable(w, &die);
 			break;
 		case DW_TAG_imported_unit:
-			import_unit(w, &die, depth);
+			import_unit(w, &die);
 			break;
 		default:
 			break;
@@ -1339,15 +1380,37 @@ void hl_dwarf_reader_free(struct hl_dwarf_reader *reader)
 	forget_files(reader);
 	free(reader->files);
 	free(reader->scratch);
+	free(reader->imports);
 	hl_die_map_free(&reader->types);
 	hl_die_map_free(&reader->scopes);
 	hl_die_map_free(&reader->indexed);
 	hl_die_map_free(&reader->imported);
 }
 
-int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint32_t order)
+hl_type_id hl_dwarf_read_type(struct hl_dwarf_reader *reader, Dwarf_Die *die, bool by_name,
+			      int depth)
 {
-	struct walk w = { .reader = reader, .order = (uint64_t)order << 32 };
+	return by_name ? refer(reader, die, depth) : read_type(reader, die, depth);
+}
+
+void hl_dwarf_forget(struct hl_dwarf_reader *reader, Dwarf *dwarf)
+{
+	for (uint32_t i = 0; i < reader->n_files;) {
+		struct hl_unit_files *files = &reader->files[i];
+
+		if (dwarf_cu_getdwarf(files->cu) == dwarf) {
+			free(files->file);
+			*files = reader->files[--reader->n_files];
+		} else {
+			i++;
+		}
+	}
+	reader->language_unit = NULL;
+}
+
+int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint64_t order, bool shared)
+{
+	struct walk w = { .reader = reader, .order = order, .shared = shared };
 	uint8_t address_size = 0;
 	Dwarf_Half version;
 	Dwarf_Die cu;

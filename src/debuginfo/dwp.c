@@ -4,11 +4,11 @@
  * the other, and an index that says which bytes of each section belong to which
  * unit.  libdw (0.188) reads a .dwo but no package, so each unit is shown to it as
  * the .dwo that it was: in a private map of the package the section headers are
- * set to the unit's own bytes, and the image is opened from memory.  Nothing is
- * copied, so names stay valid as long as the map.
+ * set to the unit's own bytes while a handle is opened on it.  Nothing is copied,
+ * so names and addresses of DIEs stay valid as long as the map.
  *
- * Types that a unit refers to by signature are in the package's type units, which
- * are read as well, each on its own; a member of such a type shows as opaque.
+ * A type that a unit refers to by signature is in a type unit of the package, which
+ * has a row of its own in the second index: by_signature() finds it there.
  */
 #include "dwp.h"
 
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define MOST_COLUMNS 10u
+#define ALL_SECTIONS 0u
 
 /* Section numbers of the index, DWARF 5 and before it the GNU's (version 2). */
 static const char *const column_name[2][9] = {
@@ -31,23 +32,28 @@ static const char *const column_name[2][9] = {
 	  ".debug_rnglists.dwo" },
 };
 
+/* One of the two indexes: of compile units, or of type units. */
+struct index {
+	unsigned version;
+	uint32_t columns, units, slots;
+	const unsigned char *signature; /* slots of them, 8 bytes each: a hash table ... */
+	const unsigned char *row; /* ... and the row of each, from 1; 0: free */
+	const unsigned char *id; /* columns section numbers */
+	const unsigned char *offset; /* units rows of columns offsets */
+	const unsigned char *size; /* the same of sizes */
+};
+
 struct hl_dwp {
 	char *path;
 	unsigned char *image; /* the whole file, mapped privately */
 	size_t bytes;
+	Elf *elf; /* over the image as it was */
 	Elf64_Shdr *section; /* the image's own section headers */
 	uint32_t n_sections;
 	const char *names;
 	size_t names_bytes;
-};
-
-/* One of the two indexes: of compile units, or of type units. */
-struct index {
-	unsigned version;
-	uint32_t columns, units;
-	const unsigned char *id; /* columns section numbers */
-	const unsigned char *offset; /* units rows of columns offsets */
-	const unsigned char *size; /* the same of sizes */
+	struct index compiled, types;
+	struct hl_die_map whole, named; /* type of a signature (its place in the index), if read */
 };
 
 static uint32_t get32(const unsigned char *at)
@@ -136,30 +142,91 @@ static int find_sections(struct hl_dwp *p, struct hl_error *err)
 	return 0;
 }
 
-int hl_dwp_open(struct hl_dwp **out, const char *path, struct hl_error *err)
+static int damaged_index(const struct hl_dwp *p, struct hl_error *err)
 {
-	struct hl_dwp *p = calloc(1, sizeof(*p));
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-	struct stat st;
+	return hl_fail(err, -EBADMSG, "%s: damaged: index of units", p->path);
+}
 
-	if (p)
-		p->path = strdup(path);
-	if (!p || !p->path)
-		rc = hl_fail_nomem(err);
-	else if (fd < 0 || fstat(fd, &st))
-		rc = hl_fail(err, -errno, "%s: %s", path, strerror(errno));
-	if (!rc) {
+/* Checks the index section and finds its tables; units is 0 when there is none. */
+static int read_index(struct hl_dwp *p, const char *name, struct index *index, struct hl_error *err)
+{
+	Elf64_Shdr *section = section_by_name(p, name);
+	uint64_t at = 16;
+	uint16_t version;
+
+	*index = (struct index){ 0 };
+	if (!section || section->sh_type == SHT_NOBITS || !section->sh_size)
+		return 0;
+	if (section->sh_size < 16)
+		return damaged_index(p, err);
+
+	const unsigned char *data = p->image + section->sh_offset;
+
+	memcpy(&version, data, sizeof(version));
+	index->version = version;
+	index->columns = get32(data + 4);
+	index->units = get32(data + 8);
+	index->slots = get32(data + 12);
+	if ((version != 2 && version != 5) || index->columns > MOST_COLUMNS)
+		return hl_fail(err, -ENOTSUP, "%s: an index of version %u, only 2 and 5 are known",
+			       p->path, index->version);
+	at += (uint64_t)index->slots * 12;
+
+	uint64_t row = (uint64_t)index->columns * 4;
+
+	if (at > section->sh_size || row + 2 * row * index->units > section->sh_size - at ||
+	    index->slots & (index->slots - 1))
+		return damaged_index(p, err);
+	index->signature = data + 16;
+	index->row = index->signature + index->slots * 8ul;
+	index->id = data + at;
+	index->offset = index->id + row;
+	index->size = index->offset + row * index->units;
+	/* libdw would take the name for that of a section of no split file. */
+	section->sh_name = 0;
+	return 0;
+}
+
+static int map_file(struct hl_dwp *p, struct hl_error *err)
+{
+	int fd = open(p->path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	int rc = 0;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		rc = hl_fail(err, -errno, "%s: %s", p->path, strerror(errno));
+	} else {
 		p->bytes = (size_t)st.st_size;
+		p->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 		p->image = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 		if (p->image == MAP_FAILED) {
 			p->image = NULL;
-			rc = hl_fail(err, -errno, "%s: %s", path, strerror(errno));
+			rc = hl_fail(err, -errno, "%s: %s", p->path, strerror(errno));
 		}
 	}
 	if (fd >= 0)
 		close(fd);
+	return rc;
+}
+
+int hl_dwp_open(struct hl_dwp **out, const char *path, struct hl_error *err)
+{
+	struct hl_dwp *p = calloc(1, sizeof(*p));
+	int rc = 0;
+
+	if (!p)
+		return hl_fail_nomem(err);
+	p->path = strdup(path);
+	if (!p->path || hl_die_map_init(&p->whole) || hl_die_map_init(&p->named))
+		rc = hl_fail_nomem(err);
+	if (!rc)
+		rc = map_file(p, err);
 	if (!rc)
 		rc = find_sections(p, err);
+	if (!rc)
+		rc = read_index(p, ".debug_cu_index", &p->compiled, err);
+	if (!rc)
+		rc = read_index(p, ".debug_tu_index", &p->types, err);
 	if (rc) {
 		hl_dwp_close(p);
 		return rc;
@@ -172,146 +239,233 @@ void hl_dwp_close(struct hl_dwp *p)
 {
 	if (!p)
 		return;
+	elf_end(p->elf);
 	if (p->image)
 		munmap(p->image, p->bytes);
+	hl_die_map_free(&p->whole);
+	hl_die_map_free(&p->named);
 	free(p->path);
 	free(p);
 }
 
-static int damaged_index(const struct hl_dwp *p, struct hl_error *err)
+uint32_t hl_dwp_units(const struct hl_dwp *p)
 {
-	return hl_fail(err, -EBADMSG, "%s: damaged: index of units", p->path);
+	return p->compiled.units + p->types.units;
 }
 
-/* Checks the index section and finds its tables; units is 0 when there is none. */
-static int read_index(struct hl_dwp *p, const char *name, struct index *index, struct hl_error *err)
+uint32_t hl_dwp_first_type_unit(const struct hl_dwp *p)
 {
-	const Elf64_Shdr *section = section_by_name(p, name);
-	uint64_t at = 16;
-
-	*index = (struct index){ 0 };
-	if (!section || section->sh_type == SHT_NOBITS || !section->sh_size)
-		return 0;
-	if (section->sh_size < 16)
-		return damaged_index(p, err);
-
-	const unsigned char *data = p->image + section->sh_offset;
-	uint64_t slots = get32(data + 12);
-	uint16_t version;
-
-	memcpy(&version, data, sizeof(version));
-	index->version = version;
-	index->columns = get32(data + 4);
-	index->units = get32(data + 8);
-	if ((version != 2 && version != 5) || index->columns > MOST_COLUMNS)
-		return hl_fail(err, -ENOTSUP, "%s: an index of version %u, only 2 and 5 are known",
-			       p->path, index->version);
-	at += slots * 12;
-
-	uint64_t row = (uint64_t)index->columns * 4;
-
-	if (at > section->sh_size || row + 2 * row * index->units > section->sh_size - at)
-		return damaged_index(p, err);
-	index->id = data + at;
-	index->offset = index->id + row;
-	index->size = index->offset + row * index->units;
-	return 0;
+	return p->compiled.units;
 }
 
-static int read_elf(struct hl_dwp *p, struct hl_dwarf_reader *reader, uint32_t order,
-		    struct hl_error *err)
+Elf *hl_dwp_elf(const struct hl_dwp *p)
 {
-	Elf *elf = elf_memory((char *)p->image, p->bytes);
-	Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit;
-	int rc = 0;
-
-	if (!dwarf) {
-		rc = hl_fail(err, -EBADMSG, "%s: damaged: %s", p->path, dwarf_errmsg(-1));
-		elf_end(elf);
-		return rc;
-	}
-	while (!rc && dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
-		rc = hl_dwarf_read_unit(reader, &unit, order);
-	if (rc && reader->why)
-		hl_fail(err, rc, "%s: %s", p->path, reader->why);
-	else if (rc)
-		hl_fail_nomem(err);
-	/* Addresses of DIEs and units come again with the next unit. */
-	hl_die_map_clear(&reader->scopes);
-	hl_die_map_clear(&reader->indexed);
-	dwarf_end(dwarf);
-	elf_end(elf);
-	return rc;
+	return p->elf;
 }
 
-/* Narrows the sections of the index to the bytes of one unit and reads it. */
-static int read_row(struct hl_dwp *p, const struct index *index, uint32_t row,
-		    struct hl_dwarf_reader *reader, uint32_t order, struct hl_error *err)
-{
-	Elf64_Shdr *narrowed[MOST_COLUMNS], whole[MOST_COLUMNS];
-	uint32_t n = 0;
-	int rc = 0;
+/* ---- One unit ---- */
 
-	for (uint32_t c = 0; !rc && c < index->columns; c++) {
+/* What libdw has open of one unit. */
+struct row {
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_CU *cu; /* where next_unit() is */
+};
+
+/* Narrows a section, or all of the index, to the bytes of one unit; how they were
+ * before goes to whole[] and narrowed[], *n of them. */
+static bool narrow_section(struct hl_dwp *p, const struct index *index, uint32_t row,
+			   uint32_t wanted, Elf64_Shdr *narrowed[], Elf64_Shdr whole[], uint32_t *n)
+{
+	for (uint32_t c = 0; c < index->columns; c++) {
 		uint32_t id = get32(index->id + 4 * c);
 		size_t at = 4 * ((size_t)row * index->columns + c);
 		uint64_t offset = get32(index->offset + at), size = get32(index->size + at);
 		const char *name = id < 9 ? column_name[index->version == 5][id] : NULL;
 		Elf64_Shdr *section = name ? section_by_name(p, name) : NULL;
 
-		if (!section)
+		if (!section || (wanted != ALL_SECTIONS && wanted != id))
 			continue;
-		whole[n] = *section;
-		narrowed[n++] = section;
-		if (offset > section->sh_size || size > section->sh_size - offset) {
-			rc = damaged_index(p, err);
-			break;
-		}
+		whole[*n] = *section;
+		narrowed[(*n)++] = section;
+		if (offset > section->sh_size || size > section->sh_size - offset)
+			return false;
 		section->sh_offset += offset;
 		section->sh_size = size;
 	}
-	if (!rc)
-		rc = read_elf(p, reader, order, err);
+	return true;
+}
+
+/* Before version 5 type units are in a section of their own, for which the index of
+ * compiled units has no column, and the other way round.  What is not asked for is
+ * hidden; but libdw looks at no type unit where there is no other unit at all: it is
+ * shown the first, which is passed over. */
+static bool hide(struct hl_dwp *p, const struct index *index, Elf64_Shdr *narrowed[],
+		 Elf64_Shdr whole[], uint32_t *n)
+{
+	bool compiled = index == &p->compiled;
+	Elf64_Shdr *section = index->version == 2 ? section_by_name(p, compiled ? ".debug_types.dwo"
+										: ".debug_info.dwo")
+						  : NULL;
+
+	if (!section)
+		return true;
+	if (!compiled)
+		return p->compiled.units &&
+		       narrow_section(p, &p->compiled, 0, DW_SECT_INFO, narrowed, whole, n);
+	whole[*n] = *section;
+	narrowed[(*n)++] = section;
+	section->sh_size = 0;
+	return true;
+}
+
+/* Opens a handle on one unit. */
+static bool open_row(struct hl_dwp *p, const struct index *index, uint32_t number, struct row *row)
+{
+	Elf64_Shdr *narrowed[MOST_COLUMNS + 1], whole[MOST_COLUMNS + 1];
+	uint32_t n = 0;
+
+	*row = (struct row){ NULL, NULL, NULL };
+	if (narrow_section(p, index, number, ALL_SECTIONS, narrowed, whole, &n) &&
+	    hide(p, index, narrowed, whole, &n))
+		row->elf = elf_memory((char *)p->image, p->bytes);
+	if (row->elf)
+		row->dwarf = dwarf_begin_elf(row->elf, DWARF_C_READ, NULL);
+	/* libdw has the places of all sections now. */
 	while (n-- > 0)
 		*narrowed[n] = whole[n];
+	if (!row->dwarf)
+		elf_end(row->elf);
+	return row->dwarf;
+}
+
+static void close_row(struct row *row, struct hl_dwarf_reader *reader)
+{
+	hl_dwarf_forget(reader, row->dwarf);
+	dwarf_end(row->dwarf);
+	elf_end(row->elf);
+}
+
+/* The slot of a signature in the index's hash table; NULL: it is not there. */
+static const unsigned char *find_slot(const struct index *index, const void *signature)
+{
+	uint64_t value;
+
+	memcpy(&value, signature, sizeof(value));
+	if (!index->slots)
+		return NULL;
+
+	uint32_t mask = index->slots - 1, at = (uint32_t)value & mask;
+	uint32_t step = ((uint32_t)(value >> 32) & mask) | 1;
+
+	for (uint32_t tries = 0; tries < index->slots; tries++, at = (at + step) & mask) {
+		uint32_t row = get32(index->row + 4ul * at);
+
+		if (!row || row > index->units)
+			return NULL;
+		if (!memcmp(index->signature + 8ul * at, signature, sizeof(value)))
+			return index->signature + 8ul * at;
+	}
+	return NULL;
+}
+
+static uint32_t row_of(const struct index *index, const unsigned char *slot)
+{
+	return get32(index->row + (size_t)(slot - index->signature) / 2) - 1;
+}
+
+/* The next unit of the row that is of its index's kind. */
+static bool next_unit(struct hl_dwp *p, const struct index *index, struct row *row, Dwarf_Die *unit,
+		      Dwarf_Die *type)
+{
+	uint8_t kind;
+
+	while (!dwarf_get_units(row->dwarf, row->cu, &row->cu, NULL, &kind, unit, type))
+		if (index == &p->compiled || kind == DW_UT_type || kind == DW_UT_split_type)
+			return true;
+	return false;
+}
+
+/* Reads the type of a type unit in the middle of another unit. */
+static hl_type_id read_signed_type(struct hl_dwp *p, struct hl_dwarf_reader *reader,
+				   uint32_t number, bool by_name, int depth)
+{
+	Dwarf_Die unit, type;
+	hl_type_id id = 0;
+	struct row row;
+
+	if (!open_row(p, &p->types, number, &row))
+		return 0;
+	if (next_unit(p, &p->types, &row, &unit, &type) && dwarf_tag(&type))
+		id = hl_dwarf_read_type(reader, &type, by_name, depth);
+	close_row(&row, reader);
+	return id;
+}
+
+/* Being read right now. */
+#define IN_PROGRESS UINT32_MAX
+
+static hl_type_id by_signature(struct hl_dwarf_reader *reader, const void *signature, bool by_name,
+			       int depth)
+{
+	struct hl_dwp *p = reader->package;
+	struct hl_die_map *known = by_name ? &p->named : &p->whole;
+	const unsigned char *slot = find_slot(&p->types, signature);
+	int64_t id = slot ? hl_die_map_get(known, slot) : 0;
+
+	if (id == IN_PROGRESS || !slot) {
+		hl_store_skip(reader->store, slot ? "a type that contains itself"
+						  : "a type that is not in the package");
+		return 0;
+	}
+	if (id >= 0)
+		return (hl_type_id)id;
+	if (hl_die_map_set(known, slot, IN_PROGRESS))
+		return 0;
+	id = read_signed_type(p, reader, row_of(&p->types, slot), by_name, depth);
+	return hl_die_map_set(known, slot, (uint32_t)id) ? 0 : (hl_type_id)id;
+}
+
+static int read_row(struct hl_dwp *p, const struct index *index, uint32_t number,
+		    struct hl_dwarf_reader *reader, uint64_t order, struct hl_error *err)
+{
+	Dwarf_Die unit;
+	struct row row;
+	int rc = 0;
+
+	if (!open_row(p, index, number, &row))
+		return hl_fail(err, -EBADMSG, "%s: damaged: unit %u", p->path, number);
+	reader->by_signature = by_signature;
+	reader->package = p;
+	while (!rc && next_unit(p, index, &row, &unit, NULL))
+		rc = hl_dwarf_read_unit(reader, &unit, order, false);
+	reader->by_signature = NULL;
+	close_row(&row, reader);
 	return rc;
 }
 
-/* A section that only the other index has rows for is hidden while one is read. */
-static Elf64_Word hide(Elf64_Shdr *section)
+int hl_dwp_read_unit(struct hl_dwp *p, uint32_t unit, struct hl_dwarf_reader *reader,
+		     uint64_t order, struct hl_error *err)
 {
-	Elf64_Word type = section ? section->sh_type : SHT_NULL;
-
-	if (section)
-		section->sh_type = SHT_NOBITS;
-	return type;
+	if (unit < p->compiled.units)
+		return read_row(p, &p->compiled, unit, reader, order, err);
+	return read_row(p, &p->types, unit - p->compiled.units, reader, order, err);
 }
 
-static int read_rows(struct hl_dwp *p, const char *name, const char *other,
-		     struct hl_dwarf_reader *reader, uint32_t *order, struct hl_error *err)
+int hl_dwp_read_split(struct hl_dwp *p, Dwarf_Die *skeleton, struct hl_dwarf_reader *reader,
+		      uint64_t order, struct hl_error *err)
 {
-	struct index index;
-	int rc = read_index(p, name, &index, err);
-	Elf64_Shdr *hidden = index.version == 2 ? section_by_name(p, other) : NULL;
-	Elf64_Word type = hide(hidden);
+	const unsigned char *slot;
+	uint64_t id;
+	int rc;
 
-	for (uint32_t row = 0; !rc && row < index.units; row++)
-		rc = read_row(p, &index, row, reader, (*order)++, err);
-	if (hidden)
-		hidden->sh_type = type;
-	return rc;
-}
-
-int hl_dwp_read(struct hl_dwp *p, struct hl_dwarf_reader *reader, uint32_t order, uint32_t *units,
-		struct hl_error *err)
-{
-	uint32_t first = order;
-	int rc = read_rows(p, ".debug_cu_index", ".debug_types.dwo", reader, &order, err);
-
-	if (!rc)
-		rc = read_rows(p, ".debug_tu_index", ".debug_info.dwo", reader, &order, err);
-	*units += order - first;
+	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, NULL, &id, NULL, NULL))
+		return 1;
+	slot = find_slot(&p->compiled, &id);
+	if (!slot)
+		return 1;
+	reader->skeleton = skeleton;
+	rc = read_row(p, &p->compiled, row_of(&p->compiled, slot), reader, order, err);
+	reader->skeleton = NULL;
 	return rc;
 }

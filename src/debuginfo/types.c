@@ -273,7 +273,8 @@ static void settle_tail(const struct settling *s, struct hl_type *type)
 	}
 	end = align_up(end, 8) / 8;
 	if (end < type->size)
-		type->tail = (uint16_t)(type->size - end < UINT16_MAX ? type->size - end : UINT16_MAX);
+		type->tail =
+			(uint16_t)(type->size - end < UINT16_MAX ? type->size - end : UINT16_MAX);
 }
 
 static void settle_aggregate(struct settling *s, struct hl_type *type)
