@@ -2,9 +2,10 @@
 /*
  * A hash from the address of a DIE to a number.
  */
-#include "dwarf_reader.h"
+#include "die_map.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_SLOTS 1024u

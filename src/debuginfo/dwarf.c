@@ -179,6 +179,9 @@ static void take_facts(struct facts *f, Dwarf_Die *die)
 		if (dwarf_formref_die(&f->origin, &origin))
 			f->name = dwarf_diename(&origin);
 	}
+	/* No name is what some compilers and all damaged files mean by that. */
+	if (f->name && !*f->name)
+		f->name = NULL;
 }
 
 static bool is_definition_tag(int tag)
@@ -253,6 +256,18 @@ static uint32_t store_path(struct hl_dwarf_reader *r, const char *path, const ch
 	return id < 0 ? 0 : (uint32_t)id;
 }
 
+/* Whether the unit's table of lines was read before, or may be. */
+static bool may_read_lines(struct hl_dwarf_reader *r, Dwarf_Die *unit)
+{
+	int may = hl_fence_lines(&r->lines, unit);
+
+	if (may < 0)
+		failed(r, may, NULL);
+	if (!may)
+		hl_store_skip(r->store, "a table of source files that overlaps others");
+	return may > 0;
+}
+
 static struct hl_unit_files *files_of(struct hl_dwarf_reader *r, Dwarf_Die *unit)
 {
 	for (uint32_t i = r->n_files; i-- > 0;)
@@ -274,7 +289,7 @@ static struct hl_unit_files *files_of(struct hl_dwarf_reader *r, Dwarf_Die *unit
 	size_t n = 0;
 
 	*entry = (struct hl_unit_files){ .cu = unit->cu };
-	if (!dwarf_getsrcfiles(unit, &files, &n) && n) {
+	if (may_read_lines(r, unit) && !dwarf_getsrcfiles(unit, &files, &n) && n) {
 		const char *directory =
 			dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &(Dwarf_Attribute){ 0 }));
 
@@ -1368,7 +1383,8 @@ int hl_dwarf_reader_init(struct hl_dwarf_reader *reader, struct hl_store *store)
 	reader->scratch = malloc(reader->scratch_room * sizeof(*reader->scratch));
 	if (!reader->scratch || hl_die_map_init(&reader->types) ||
 	    hl_die_map_init(&reader->scopes) || hl_die_map_init(&reader->indexed) ||
-	    hl_die_map_init(&reader->imported)) {
+	    hl_die_map_init(&reader->imported) ||
+	    hl_die_map_init(&reader->lines.known)) {
 		hl_dwarf_reader_free(reader);
 		return -ENOMEM;
 	}
@@ -1385,6 +1401,7 @@ void hl_dwarf_reader_free(struct hl_dwarf_reader *reader)
 	hl_die_map_free(&reader->scopes);
 	hl_die_map_free(&reader->indexed);
 	hl_die_map_free(&reader->imported);
+	hl_die_map_free(&reader->lines.known);
 }
 
 hl_type_id hl_dwarf_read_type(struct hl_dwarf_reader *reader, Dwarf_Die *die, bool by_name,

@@ -5,29 +5,12 @@
 #ifndef HL_DEBUGINFO_DWARF_READER_H
 #define HL_DEBUGINFO_DWARF_READER_H
 
+#include "die_map.h"
+#include "fence.h"
 #include "internal.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-
-/* Where a thread remembers what it has read: DIE to type, DIE to scope. */
-struct hl_die_slot {
-	const void *die; /* address of the DIE; NULL: free */
-	uint32_t value;
-};
-
-struct hl_die_map {
-	struct hl_die_slot *slot;
-	uint32_t slots, used;
-};
-
-int hl_die_map_init(struct hl_die_map *map);
-void hl_die_map_free(struct hl_die_map *map);
-void hl_die_map_clear(struct hl_die_map *map);
-/* The value kept for the DIE, or -1. */
-int64_t hl_die_map_get(const struct hl_die_map *map, const void *die);
-/* 0 or -ENOMEM. */
-int hl_die_map_set(struct hl_die_map *map, const void *die, uint32_t value);
 
 /* Names of the source files of a unit, as the store numbers them. */
 struct hl_unit_files {
@@ -70,6 +53,7 @@ struct hl_dwarf_reader {
 	Dwarf_Die *skeleton; /* has the names of files for a split unit; NULL: none */
 	hl_by_signature *by_signature; /* NULL: none */
 	void *package; /* for it */
+	struct hl_fence_lines lines;
 	uint8_t address_size;
 	int rc; /* the first failure: nothing more is read after it */
 	const char *why; /* its reason, NULL: no memory */

@@ -5,6 +5,7 @@
  * objects, objects without a symbol table (split DWARF), type units in groups.
  */
 #include "dwarf_source.h"
+#include "fence.h"
 
 #include <errno.h>
 #include <string.h>
@@ -230,7 +231,9 @@ int hl_dwarf_source_open(struct hl_dwarf_source *source, const char *path, int f
 		return rc;
 	if (dwfl_getmodules(source->dwfl, add_module, source, 0) < 0)
 		return hl_fail_nomem(err);
-	return 0;
+	for (uint32_t i = 0; !rc && i < source->n_modules; i++)
+		rc = hl_fence_units(source->module[i], path, err);
+	return rc;
 }
 
 void hl_dwarf_source_close(struct hl_dwarf_source *source)

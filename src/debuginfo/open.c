@@ -2,6 +2,7 @@
 /*
  * Opening a file of any kind that holds types.
  */
+#include "fence.h"
 #include "internal.h"
 
 #include <ar.h>
@@ -108,7 +109,10 @@ static int read_file(struct hl_types_whole *whole, const char *path, int fd,
 	default:
 		break;
 	}
-	int rc = hl_dwarf_read(whole, path, fd, options, err);
+	int rc = hl_fence_file(fd, path, err);
+
+	if (!rc)
+		rc = hl_dwarf_read(whole, path, fd, options, err);
 
 	if (rc == -ENODATA && has_section(fd, ".BTF")) {
 		discard(whole);
