@@ -222,7 +222,7 @@ static uint32_t forced_align(const struct hl_body *b, const struct hl_field *fie
 		return b->line > field->align ? b->line : field->align;
 	if (member->bit_size)
 		return said > natural ? said : 0;
-	if (said && (!field || field->align == said))
+	if (said && (member->name || said > natural) && (!field || field->align == said))
 		return said;
 	return field && field->align > natural ? field->align : 0;
 }
@@ -232,7 +232,8 @@ static bool is_packed_alone(const struct hl_body *b, const struct hl_field *fiel
 {
 	return field && !level(b)->placing->packed &&
 	       (field->flags & HL_FIELD_PACKED ||
-		(!field->bits && field->align < hl_type_align(b->types, member->type)));
+		(!field->bits && member->name &&
+		 field->align < hl_type_align(b->types, member->type)));
 }
 
 /* ---- Unnamed bit-fields: what the source left free. ---- */
@@ -481,8 +482,12 @@ static void write_member(struct hl_body *b, const struct hl_slot *slot,
 	} else if (member->flags & HL_MEMBER_VPTR) {
 		hl_text_puts(b->text, "/* vptr */");
 	} else {
-		write_declaration(b, member, slot->offset, changed_text(b, slot->member));
-		write_attributes(b, field, member);
+		const char *changed = changed_text(b, slot->member);
+
+		write_declaration(b, member, slot->offset, changed);
+		/* What is declared anew brings its own attributes. */
+		if (!changed)
+			write_attributes(b, field, member);
 		hl_text_putc(b->text, ';');
 	}
 	if (has_comments(b)) {

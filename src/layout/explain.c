@@ -45,22 +45,35 @@ static bool ends_open(const struct hl_types *types, hl_type_id id)
 }
 
 /* The alignment that the member has in a packed struct. clang tells that of its type
- * even then; what the struct's size has no room for is not so. */
+ * even then; what the struct's size has no room for is not so. An unnamed member has
+ * no attributes but those of its type, which do not count there. */
 static uint32_t packed_align(const struct explaining *x, const struct hl_member *member)
 {
 	uint32_t said = said_align(member->align_log2);
 
-	return x->type->size % said || member->bit_offset / 8 % said ? 1 : said;
+	if (!member->name || x->type->size % said || member->bit_offset / 8 % said)
+		return 1;
+	return said;
+}
+
+/* Whether what is told of a member that is not packed has to do with where it lies: not
+ * so for a bit-field and for an unnamed member where its type has as much. */
+static bool says_align(const struct explaining *x, const struct hl_member *member)
+{
+	uint32_t said = said_align(member->align_log2);
+	uint32_t natural = hl_type_align(x->types, member->type);
+
+	if (!member->align_log2 || (member->bit_size && said < natural))
+		return false;
+	return member->name || (said > natural && !(hl_member_size(x->types, member) % said));
 }
 
 static uint32_t member_align(const struct explaining *x, const struct hl_member *member)
 {
-	uint32_t natural = hl_type_align(x->types, member->type);
-	uint32_t said = said_align(member->align_log2);
-
 	if (x->placing->packed)
 		return packed_align(x, member);
-	return !member->align_log2 || (member->bit_size && said < natural) ? natural : said;
+	return says_align(x, member) ? said_align(member->align_log2) :
+				       hl_type_align(x->types, member->type);
 }
 
 static void fill_field(struct hl_field *field, const struct explaining *x, uint32_t index)
@@ -194,8 +207,9 @@ static int explain_field(struct explaining *x, struct hl_field *field)
 static uint64_t size_align(const struct explaining *x, hl_type_id id, uint64_t used)
 {
 	uint32_t known = hl_type_align(x->types, id);
+	bool counts = !x->placing->packed || x->types->align_untold || x->type->align_log2;
 
-	if (known > x->cursor.align && hl_round_up(used, known) == x->type->size)
+	if (counts && known > x->cursor.align && hl_round_up(used, known) == x->type->size)
 		return known;
 	return explaining_align(x, used, x->type->size, (uint64_t)x->cursor.align * 2);
 }
@@ -269,6 +283,12 @@ static int reset(struct hl_placing *placing, uint32_t n)
 	return 0;
 }
 
+static bool is_odd(const struct explaining *x, const struct hl_field *field)
+{
+	return field->pad || field->flags & HL_FIELD_PACKED ||
+	       field->align > member_align(x, &x->types->member[field->member]);
+}
+
 /* How much had to be made up beside the types of the members. */
 static unsigned unlikeliness(const struct explaining *x, hl_type_id id)
 {
@@ -276,7 +296,7 @@ static unsigned unlikeliness(const struct explaining *x, hl_type_id id)
 	unsigned odd = placing->tail != 0;
 
 	for (uint32_t i = 0; i < placing->n; i++)
-		odd += placing->field[i].pad || placing->field[i].flags & HL_FIELD_PACKED;
+		odd += is_odd(x, &placing->field[i]);
 	return 2 * odd + (placing->align != (x->type->align_log2 ?
 						     said_align(x->type->align_log2) :
 						     hl_type_align(x->types, id)));
