@@ -161,7 +161,7 @@ struct hl_error {
  *
  * Returns 0 and the types in *out, to be closed with hl_types_close(); or
  *   -ENOENT, -EACCES, ...	the file cannot be opened
- *   -ENOEXEC	it is no file of a kind that is known here
+ *   -ENOEXEC	it is no file of a kind that is known here, or a pipe or device
  *   -ENODATA	it holds no type information (the text says how to get some)
  *   -EBADMSG	it is damaged
  *   -E2BIG	it asks for more than the bounds above

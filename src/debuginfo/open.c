@@ -245,7 +245,8 @@ int hl_types_open(struct hl_types **out, const char *path, const struct hl_types
 {
 	static const struct hl_types_options none;
 	struct hl_types_whole *whole = calloc(1, sizeof(*whole));
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	/* A pipe without a writer must not make it wait. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
 	struct stat st;
 
 	err->text[0] = '\0';
@@ -255,6 +256,9 @@ int hl_types_open(struct hl_types **out, const char *path, const struct hl_types
 		rc = hl_fail(err, -errno, "%s: %s", path, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
 		rc = hl_fail(err, -EISDIR, "%s: is a directory", path);
+	else if (!S_ISREG(st.st_mode))
+		rc = hl_fail(err, -ENOEXEC, "%s: no regular file; copy what it gives into one",
+			     path);
 	if (!rc) {
 		elf_version(EV_CURRENT);
 		rc = read_file(whole, path, fd, options ? options : &none, err);

@@ -4,10 +4,10 @@
 import json
 import os
 
+import layout
 import tap
 
 SOURCE = os.environ["HOTLINE_SOURCE"]
-HOTLINE = os.path.join(os.environ["HOTLINE_BUILD"], "tools", "hotline", "hotline")
 
 
 def fixture(name):
@@ -16,7 +16,7 @@ def fixture(name):
 
 def run(*arguments, timeout=60):
     """Runs the command on the arguments, whatever comes of it."""
-    return tap.run([HOTLINE, "layout", "--format", "json", "--all", *arguments], timeout)
+    return tap.run([layout.HOTLINE, "layout", "--format", "json", "--all", *arguments], timeout)
 
 
 def read(*arguments):
@@ -31,11 +31,10 @@ def read(*arguments):
     return document
 
 
-def refused(pattern, *arguments):
+def refused(pattern, *arguments, timeout=60):
     """A file that cannot be read: a reason, no answer, and a status that is not 0."""
-    result = run(*arguments)
-    tap.true(result.returncode not in (0,) and result.returncode > 0,
-             f"exit status {result.returncode}: {result.stderr}")
+    result = run(*arguments, timeout=timeout)
+    tap.true(result.returncode > 0, f"exit status {result.returncode}: {result.stderr}")
     tap.equal(result.stdout, "")
     tap.matches(pattern, result.stderr)
 
