@@ -120,6 +120,7 @@ static Dwarf *open_module(struct hl_dwarf_source *source, Dwfl_Module *mod)
 			note_failure(source, why);
 		return NULL;
 	}
+	hl_cut_line_tables(elf);
 	merged = hl_elf_with_type_units(elf);
 	return merged ? hl_dwarf_handles_open(&source->own, merged, true) : dwarf;
 }

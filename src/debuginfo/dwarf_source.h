@@ -29,6 +29,10 @@ void hl_dwarf_handles_end(struct hl_dwarf_handles *handles);
  * put them.  NULL when there are none or there is no memory. */
 Elf *hl_elf_with_type_units(Elf *elf);
 
+/* Takes the rows out of the line tables of an image that libdwfl opened, in memory:
+ * what is left are the names of source files. */
+void hl_cut_line_tables(Elf *elf);
+
 struct hl_dwarf_source {
 	Dwfl *dwfl;
 	char *debug_path;
