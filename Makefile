@@ -97,7 +97,7 @@ install: all
 
 .PHONY: clean
 clean:
-	@rm -rf $(BUILD) build-asan build-gcc build-clang
+	@rm -rf $(BUILD) build-asan build-gcc build-clang build-fuzz
 
 .PHONY: help
 help:
@@ -106,7 +106,7 @@ help:
 	@echo 'make demo       installs what is missing, builds, shows what Hotline does'
 	@echo 'make sanitize   the tests under ASan and UBSan, in build-asan/'
 	@echo 'make werror     builds everything with gcc and clang, warnings are errors'
-	@echo 'make fuzz       feeds broken input to what reads files'
+	@echo 'make fuzz       feeds broken input to what reads files (FUZZ_SECONDS=3600 for an hour)'
 	@echo 'make compare    every type of real programs against pahole, and the speed of both'
 	@echo 'make install    installs into prefix=/usr/local, below DESTDIR'
 	@echo 'make clean      removes the build trees'
