@@ -14,16 +14,39 @@
 
 /* A line of a struct with its written and its read-mostly fields. */
 struct mixed {
-	const struct hl_leaf *written;
-	unsigned constants, steadies;
+	const struct hl_leaf *written, *tally;
+	unsigned constants, steadies, pointers;
+	uint32_t top;		/* the member that all of these but the pointers lie in ... */
+	bool several;		/* ... unless they lie in more than one */
 	bool lock;
 };
+
+static bool is_read(const struct hl_leaf *leaf)
+{
+	return leaf->look == HL_LOOK_CONSTANT || leaf->look == HL_LOOK_STEADY;
+}
+
+/* A pointer that is none of a list: where something is, set up once. */
+static bool is_plain_pointer(const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	hl_type_id id = hl_type_strip(find->types, leaf->member->type);
+
+	return leaf->look == HL_LOOK_PLAIN && find->types->type[id].kind == HL_POINTER;
+}
 
 /* Where an author aligned a whole struct to a line and put a lock into it, what shares
  * the lock's line is what it guards: only what nobody writes at all speaks against it. */
 static bool is_guard_line(const struct hl_find *find, const struct mixed *m)
 {
 	return find->type->align_log2 && find->align >= find->line && m->lock;
+}
+
+/* Beside a lock, pointers are what it guards; beside an atomic count they are what all
+ * have to read, except in what is so small that it is taken as a whole. */
+static bool pointers_count(const struct hl_find *find, const struct mixed *m)
+{
+	return m->written && !m->lock && find->type->size >= find->line / 2 &&
+	       hl_look_counted(m->written->member->name);
 }
 
 static bool on_line(const struct hl_find *find, const struct hl_leaf *leaf, uint64_t line)
@@ -38,65 +61,154 @@ static void add_leaf(const struct hl_find *find, const struct hl_leaf *leaf, str
 {
 	uint64_t line = leaf->offset / find->apart;
 	uint64_t last = leaf->size ? (leaf->offset + leaf->size - 1) / find->apart : 0;
+	bool pointer = is_plain_pointer(find, leaf);
 
+	if (leaf->look == HL_LOOK_PLAIN && !pointer)
+		return;
 	for (; leaf->size && line <= last && line < lines; line++) {
 		struct mixed *m = &mixed[line];
 
+		if (is_read(leaf) || hl_look_is_written(leaf->look)) {
+			if (!m->written && !(m->constants + m->steadies))
+				m->top = leaf->top;
+			m->several = m->several || m->top != leaf->top;
+		}
 		if (hl_look_is_written(leaf->look)) {
 			if (!m->written || (leaf->look == HL_LOOK_LOCK && !m->lock))
 				m->written = leaf;
 			m->lock = m->lock || leaf->look == HL_LOOK_LOCK;
 		}
+		if (leaf->look == HL_LOOK_TALLY && !m->tally)
+			m->tally = leaf;
 		m->constants += leaf->look == HL_LOOK_CONSTANT;
 		m->steadies += leaf->look == HL_LOOK_STEADY;
+		m->pointers += pointer;
 	}
+}
+
+static double at_most(unsigned n, unsigned most)
+{
+	return n < most ? n : most;
 }
 
 /* How much a line's mixture costs; 0: nothing is wrong with it. */
 static double weight_of(const struct hl_find *find, const struct mixed *m)
 {
-	unsigned steadies = is_guard_line(find, m) ? 0 : m->steadies;
+	unsigned weak = is_guard_line(find, m) ? 0 : m->steadies;
 
-	if (!m->written || !(m->constants * 2 + steadies >= 2))
-		return 0;
-
-	return 280 + 120 * (m->constants > 3 ? 3 : m->constants) +
-	       30 * (steadies > 5 ? 5 : steadies);
+	if (m->written) {
+		if (pointers_count(find, m))
+			weak += m->pointers;
+		if (m->constants * 2 + weak < 2)
+			return 0;
+		return 280 + 120 * at_most(m->constants, 3) + 30 * at_most(weak, 5);
+	}
+	/* A plain count is written by somebody; whether by many, nobody can see. */
+	if (m->tally && m->constants && m->constants * 2 + weak > 2)
+		return 180 + 60 * at_most(m->constants, 3) + 15 * at_most(weak, 5);
+	return 0;
 }
 
 /* ---- The proposal ---- */
 
-/* Which top members hold what is written, and which what is read.  A link that lies with
- * what is read does not make it written. */
-static int sort_members(const struct hl_find *find, uint8_t *written, uint8_t *read)
+enum side {
+	NEUTRAL,
+	READ,		/* to the lines of what is read ... */
+	WRITTEN		/* ... or to those of what is written */
+};
+
+static bool is_on_written_side(const struct hl_leaf *leaf, const struct mixed *worst)
+{
+	return hl_look_is_written(leaf->look) ||
+	       (worst->written == NULL && leaf->look == HL_LOOK_TALLY);
+}
+
+/* Which top members hold what is written, and which what is read.  A link that does not lie
+ * with what is read goes with the lock.  -ENOTSUP: a nested struct holds both, and can be
+ * moved as a whole only. */
+static int sort_members(const struct hl_find *find, const struct mixed *worst, uint8_t *side)
 {
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
+		enum side wants = is_on_written_side(leaf, worst) ? WRITTEN :
+				  is_read(leaf)			  ? READ :
+								    NEUTRAL;
 
-		if (hl_look_is_written(leaf->look))
-			written[leaf->top] = 1;
-		if (leaf->look == HL_LOOK_CONSTANT || leaf->look == HL_LOOK_STEADY)
-			read[leaf->top] = 1;
-	}
-	/* A nested struct that holds both can be moved as a whole only. */
-	for (uint32_t i = 0; i < find->type->count; i++)
-		if (written[i] && read[i])
+		if (wants != NEUTRAL && side[leaf->top] != NEUTRAL && side[leaf->top] != wants)
 			return -ENOTSUP;
+		if (wants != NEUTRAL)
+			side[leaf->top] = wants;
+	}
 	for (uint32_t i = 0; i < find->n_leaves; i++)
-		if (find->leaf[i].look == HL_LOOK_LINK && !read[find->leaf[i].top])
-			written[find->leaf[i].top] = 1;
+		if (find->leaf[i].look == HL_LOOK_LINK && side[find->leaf[i].top] == NEUTRAL)
+			side[find->leaf[i].top] = WRITTEN;
 	return 0;
 }
 
-static void append(struct hl_placing *to, const struct hl_field *field)
+static uint8_t *side_of(const struct hl_find *find, uint8_t *side, const struct hl_field *field)
 {
-	to->field[to->n++] = *field;
+	return &side[field->member - find->type->first];
 }
 
-/* Two groups: what is read and what is neither, then what is written, on a line of
- * its own.  neutral_first: fields that are neither go to the first group. */
-static int regroup(const struct hl_find *find, const uint8_t *written, bool neutral_first,
-		   const uint8_t *read, struct hl_placing *proposal)
+/* A run of bit-fields stays together: on the side of what is read, if one of it is. */
+static void sort_runs(const struct hl_find *find, uint8_t *side)
+{
+	const struct hl_placing *now = &find->placing;
+
+	for (uint32_t i = now->n; i-- > 1;)
+		if (now->field[i].flags & HL_FIELD_WITH_PREVIOUS &&
+		    *side_of(find, side, &now->field[i]) == READ)
+			*side_of(find, side, &now->field[i - 1]) = READ;
+	for (uint32_t i = 1; i < now->n; i++)
+		if (now->field[i].flags & HL_FIELD_WITH_PREVIOUS)
+			*side_of(find, side, &now->field[i]) =
+				*side_of(find, side, &now->field[i - 1]);
+}
+
+/* Gives what is neither to one side as long as it fits into the lines that the side takes
+ * anyhow, the larger first, and the rest to the other side. */
+static void fill_side(const struct hl_find *find, enum side first, uint8_t *side)
+{
+	const struct hl_placing *now = &find->placing;
+	uint64_t used = 0, room;
+
+	for (uint32_t i = 0; i < now->n; i++)
+		if (*side_of(find, side, &now->field[i]) == first)
+			used += now->field[i].data_size;
+	room = (find->apart - used % find->apart) % find->apart;
+	for (uint64_t size = find->apart; size; size /= 2) {
+		for (uint32_t i = 0; i < now->n; i++) {
+			const struct hl_field *field = &now->field[i];
+
+			if (*side_of(find, side, field) != NEUTRAL || field->data_size > room ||
+			    field->data_size < size || field->bits)
+				continue;
+			*side_of(find, side, field) = (uint8_t)first;
+			room -= field->data_size;
+		}
+	}
+}
+
+/* The ways to distribute what is neither. */
+enum way { ALL_READ, ALL_WRITTEN, FILL_READ, FILL_WRITTEN, N_WAYS };
+
+static void distribute(const struct hl_find *find, enum way way, uint8_t *side)
+{
+	enum side rest = way == ALL_READ || way == FILL_WRITTEN ? READ : WRITTEN;
+
+	sort_runs(find, side);
+	if (way == FILL_READ || way == FILL_WRITTEN)
+		fill_side(find, way == FILL_READ ? READ : WRITTEN, side);
+	for (uint32_t i = 0; i < find->type->count; i++)
+		if (side[i] == NEUTRAL)
+			side[i] = (uint8_t)rest;
+	sort_runs(find, side);
+}
+
+/* Two groups: what is read, then what is written on lines of its own.  -ENOTSUP when
+ * that does not keep all that is written from all that is read. */
+static int regroup(const struct hl_find *find, uint8_t *side, struct hl_placing *proposal,
+		   const uint8_t *wanted)
 {
 	const struct hl_placing *now = &find->placing;
 	uint32_t start = 0;
@@ -109,64 +221,50 @@ static int regroup(const struct hl_find *find, const uint8_t *written, bool neut
 			start = proposal->n;
 		for (uint32_t i = 0; i < now->n; i++) {
 			const struct hl_field *field = &now->field[i];
-			uint32_t top = field->member - find->type->first;
-			bool fixed = field->flags & HL_FIELD_FIXED, last = field->flags & HL_FIELD_LAST;
-			bool second = written[top] || (!read[top] && !neutral_first);
-			int belongs = fixed ? 0 : last ? 3 : second ? 2 : 1;
+			int belongs = field->flags & HL_FIELD_FIXED		   ? 0 :
+				      field->flags & HL_FIELD_LAST		   ? 3 :
+				      *side_of(find, side, field) == WRITTEN ? 2 :
+										     1;
 
 			if (belongs == group)
-				append(proposal, field);
+				proposal->field[proposal->n++] = *field;
 		}
 	}
-	if (start >= proposal->n)
+	if (!start || start >= proposal->n || proposal->field[start].flags & HL_FIELD_LAST)
 		return -ENOTSUP;
+	for (uint32_t i = 0; i < proposal->n; i++) {
+		uint8_t side_wanted = wanted[proposal->field[i].member - find->type->first];
+
+		if (side_wanted == (i < start ? WRITTEN : READ))
+			return -ENOTSUP;
+	}
 	proposal->field[start].flags |= HL_FIELD_NEW_LINE;
 	if (proposal->min_align < find->apart)
 		proposal->min_align = find->apart;
 	return hl_place_smallest(proposal, find->apart);
 }
 
-/* Whether the proposal keeps all that is written from all that is read. */
-static bool separates(const struct hl_find *find, const uint8_t *written, const uint8_t *read,
-		      const struct hl_placing *proposal)
+/* The smallest of the ways to group; 0 when there is one that separates. */
+static int propose(const struct hl_find *find, const struct mixed *worst, struct hl_placing *best)
 {
-	for (uint32_t i = 0; i < proposal->n; i++) {
-		const struct hl_field *a = &proposal->field[i];
-
-		if (!written[a->member - find->type->first])
-			continue;
-		for (uint32_t j = 0; j < proposal->n; j++) {
-			const struct hl_field *b = &proposal->field[j];
-			uint64_t from = a->bit_offset / 8 / find->apart;
-			uint64_t to = (a->bit_offset / 8 + (a->size ? a->size - 1 : 0)) / find->apart;
-
-			if (!read[b->member - find->type->first])
-				continue;
-			if (b->bit_offset / 8 / find->apart <= to &&
-			    (b->bit_offset / 8 + (b->size ? b->size - 1 : 0)) / find->apart >= from)
-				return false;
-		}
-	}
-	return true;
-}
-
-/* The smaller of the two ways to group; 0 when there is one that separates. */
-static int propose(const struct hl_find *find, struct hl_placing *best)
-{
-	uint8_t *written = calloc(find->type->count, 2), *read = written + find->type->count;
-	int rc = written ? 0 : -ENOMEM;
+	uint32_t count = find->type->count;
+	uint8_t *wanted = calloc(count, 2);
+	int rc = wanted ? 0 : -ENOMEM;
 
 	*best = (struct hl_placing){ 0 };
 	if (!rc)
-		rc = find->placed ? sort_members(find, written, read) : -ENOTSUP;
-	for (int way = 0; !rc && way < 2; way++) {
+		rc = find->placed ? sort_members(find, worst, wanted) : -ENOTSUP;
+	for (enum way way = ALL_READ; !rc && way < N_WAYS; way++) {
 		struct hl_placing proposal = { 0 };
-		int made = regroup(find, written, way == 0, read, &proposal);
+		uint8_t *side = wanted + count;
+		int made;
 
+		memcpy(side, wanted, count);
+		distribute(find, way, side);
+		made = regroup(find, side, &proposal, wanted);
 		if (made == -ENOMEM)
 			rc = made;
-		if (!made && separates(find, written, read, &proposal) &&
-		    (!best->n || proposal.size < best->size)) {
+		if (!made && (!best->n || proposal.size < best->size)) {
 			struct hl_placing swap = *best;
 
 			*best = proposal;
@@ -174,7 +272,7 @@ static int propose(const struct hl_find *find, struct hl_placing *best)
 		}
 		hl_placing_free(&proposal);
 	}
-	free(written);
+	free(wanted);
 	if (!rc && !best->n)
 		rc = -ENOTSUP;
 	return rc;
@@ -182,21 +280,27 @@ static int propose(const struct hl_find *find, struct hl_placing *best)
 
 /* ---- The report ---- */
 
+static bool is_evidence(const struct hl_find *find, const struct mixed *m,
+			const struct hl_leaf *leaf)
+{
+	return is_read(leaf) || (pointers_count(find, m) && is_plain_pointer(find, leaf));
+}
+
 static void say(struct hl_find *find, const struct mixed *m, uint64_t line)
 {
 	struct hl_text *text = &find->evidence;
+	const struct hl_leaf *written = m->written ? m->written : m->tally;
 	unsigned shown = 0, more = 0;
 
-	hl_text_printf(text, "%s ", hl_look_name(m->written->look));
-	hl_find_path(text, find, m->written);
-	hl_fault_member(find, m->written);
+	hl_text_printf(text, "%s ", hl_look_name(written->look));
+	hl_find_path(text, find, written);
+	hl_fault_member(find, written);
 	hl_text_printf(text, " (byte %llu) shares line %llu with read-mostly ",
-		       (unsigned long long)m->written->offset, (unsigned long long)line);
+		       (unsigned long long)written->offset, (unsigned long long)line);
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
 
-		if (!on_line(find, leaf, line) || (leaf->look != HL_LOOK_CONSTANT &&
-						   leaf->look != HL_LOOK_STEADY))
+		if (!on_line(find, leaf, line) || !is_evidence(find, m, leaf))
 			continue;
 		hl_fault_member(find, leaf);
 		if (shown == 6) {
@@ -225,8 +329,17 @@ static void advise(struct hl_find *find, int made, const struct hl_placing *prop
 			       (unsigned long long)find->type->size,
 			       (unsigned long long)hl_lines(find->type->size, find->line));
 	else
-		hl_text_puts(text, "put what is written on a line of its own, or point to it; a nested "
-			     "struct here holds both kinds, so that one is to be split first");
+		hl_text_puts(text, "put what is written on a line of its own, or point to it; no order of "
+			     "these members does that, so one that holds both kinds is to be split first");
+}
+
+/* Whether all that is mixed there lies in one member of a type that is looked at itself. */
+static bool is_of_one_member(const struct hl_find *find, const struct mixed *m)
+{
+	const struct hl_member *member = &find->types->member[find->type->first + m->top];
+
+	return m->written && m->constants + m->steadies && !m->several &&
+	       find->types->type[member->type].name;
 }
 
 /* The line where it is worst; its number in *worst. */
@@ -240,12 +353,11 @@ static double find_worst(struct hl_find *find, uint64_t lines, struct mixed *fou
 		return 0;
 	}
 	for (uint32_t i = 0; i < find->n_leaves; i++)
-		if (find->leaf[i].look != HL_LOOK_PLAIN)
-			add_leaf(find, &find->leaf[i], mixed, lines);
+		add_leaf(find, &find->leaf[i], mixed, lines);
 	for (uint64_t line = 0; line < lines; line++) {
 		double weight = weight_of(find, &mixed[line]);
 
-		if (weight > most) {
+		if (weight > most && !is_of_one_member(find, &mixed[line])) {
 			most = weight;
 			*worst = line;
 			*found = mixed[line];
@@ -258,7 +370,7 @@ static double find_worst(struct hl_find *find, uint64_t lines, struct mixed *fou
 static bool has_written(const struct hl_find *find)
 {
 	for (uint32_t i = 0; i < find->n_leaves; i++)
-		if (hl_look_is_written(find->leaf[i].look))
+		if (hl_look_is_written(find->leaf[i].look) || find->leaf[i].look == HL_LOOK_TALLY)
 			return true;
 	return false;
 }
@@ -267,25 +379,25 @@ void hl_find_lock_beside_read_mostly(struct hl_find *find)
 {
 	uint64_t lines = hl_lines(find->type->size, find->apart), worst = 0;
 	struct mixed worst_line = { 0 };
-	double most;
+	double score;
 
 	if (find->type->kind == HL_UNION || lines > MOST_LINES || !has_written(find) ||
 	    hl_look_is_shared(hl_look_of_type(find->looks, find->id)))
 		return;
-	most = find_worst(find, lines, &worst_line, &worst);
-	if (most <= 0)
+	score = find_worst(find, lines, &worst_line, &worst);
+	if (score <= 0 || hl_find_is_format(find))
 		return;
 
 	struct hl_placing proposal;
-	int made = propose(find, &proposal);
+	int made = propose(find, &worst_line, &proposal);
 
 	if (made == -ENOMEM) {
 		find->rc = made;
 		return;
 	}
-	/* What cannot be mended by an order alone is further down the list. */
-	double score = made ? most * 0.6 : most;
-
+	/* What cannot be mended by an order alone is further down the list, and so is what
+	 * takes much more memory apart. */
+	score *= made ? 0.5 : 0.4 + 0.6 * (double)find->type->size / (double)proposal.size;
 	say(find, &worst_line, worst);
 	advise(find, made, &proposal);
 	hl_fault_report(find, HL_FAULT_LOCK_BESIDE_READ_MOSTLY, hl_score(score),

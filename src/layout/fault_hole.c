@@ -20,7 +20,7 @@ void hl_find_hole(struct hl_find *find)
 		return;
 	}
 	if (!hl_place_smallest(&proposal, find->line) &&
-	    hl_lines(proposal.size, find->line) < lines) {
+	    hl_lines(proposal.size, find->line) < lines && !hl_find_is_format(find)) {
 		uint64_t saved = lines - hl_lines(proposal.size, find->line);
 
 		hl_text_printf(&find->evidence, "%llu bytes in %llu lines, of which %llu bytes are holes "

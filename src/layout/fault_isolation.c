@@ -7,7 +7,6 @@
 #include "picture.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* Less than this was hardly meant to keep lines apart. */
 #define LEAST_PAD 32u
@@ -20,7 +19,7 @@ static bool is_isolating_pad(const struct hl_leaf *leaf)
 
 static bool is_changing(const struct hl_leaf *leaf)
 {
-	return hl_look_is_shared(leaf->look) || leaf->look == HL_LOOK_COUNTER;
+	return hl_look_is_shared(leaf->look) || hl_look_is_counted(leaf->look);
 }
 
 /* Whether the pad was made to measure: it ends with a line, or fills one up. */
@@ -62,19 +61,20 @@ static int without_pads(const struct hl_find *find, struct hl_placing *proposal)
 	uint32_t n = 0;
 
 	if (!find->placed)
-		return -1;
+		return -ENOTSUP;
 	if (hl_placing_copy(proposal, &find->placing))
-		return -1;
+		return -ENOMEM;
 	for (uint32_t i = 0; i < proposal->n; i++) {
 		struct hl_field field = proposal->field[i];
 		const struct hl_member *member = &find->types->member[field.member];
 
-		if (hl_look_of_member(find->looks, find->types, member) == HL_LOOK_PAD) {
+		if (hl_look_of_member(find->looks, find->types, member) == HL_LOOK_PAD &&
+		    field.size >= LEAST_PAD) {
 			begins = true;
 			continue;
 		}
-		if (n && (begins || (field.align >= 64 && field.align < find->apart)))
-			field.align = field.align < find->apart ? find->apart : field.align;
+		if (n && (begins || field.align >= 64) && field.align < find->apart)
+			field.align = find->apart;
 		begins = false;
 		proposal->field[n++] = field;
 	}
@@ -85,42 +85,59 @@ static int without_pads(const struct hl_find *find, struct hl_placing *proposal)
 	return 0;
 }
 
-/* A field's alignment that the proposal adds is written as a change of its declaration. */
-static void report(struct hl_find *find, unsigned score)
+/* what: "drop the padding, " where there is some. */
+static void report(struct hl_find *find, unsigned score, const char *what)
 {
 	struct hl_placing proposal = { 0 };
-	bool made = !without_pads(find, &proposal);
-	const char **changed = calloc(find->type->count + 1, sizeof(*changed));
-	struct hl_text *declared = calloc(find->type->count + 1, sizeof(*declared));
+	int made = without_pads(find, &proposal);
 
-	if (!changed || !declared)
-		find->rc = -ENOMEM;
-	for (uint32_t i = 0; made && changed && declared && i < proposal.n; i++) {
-		const struct hl_field *field = &proposal.field[i];
-		uint32_t top = field->member - find->type->first;
-		const struct hl_member *member = &find->types->member[field->member];
-
-		if (field->align < find->apart || hl_member_align(find->types, member) >= find->apart ||
-		    !member->name)
-			continue;
-		hl_declare(&declared[top], find->types, member->type, member->name);
-		hl_text_printf(&declared[top], " __attribute__((aligned(%u)))", find->apart);
-		changed[top] = declared[top].at;
+	if (made == -ENOMEM) {
+		find->rc = made;
+		return;
 	}
-	hl_text_printf(&find->advice, "drop the padding, align the first member of each group and with it the "
-		       "whole to %u: %llu bytes (now %llu)", find->apart,
-		       (unsigned long long)(made ? proposal.size : find->type->size),
-		       (unsigned long long)find->type->size);
-	if (!find->rc)
-		hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, score, made ? &proposal : NULL, changed);
-	for (uint32_t i = 0; declared && i < find->type->count; i++)
-		hl_text_free(&declared[i]);
-	free(declared);
-	free(changed);
+	hl_text_printf(&find->advice, "%salign the first member of each group and with it the whole to %u",
+		       what, find->apart);
+	if (!made)
+		hl_text_printf(&find->advice, ": %llu bytes (now %llu)",
+			       (unsigned long long)proposal.size,
+			       (unsigned long long)find->type->size);
+	hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, score, made ? NULL : &proposal, NULL);
 	hl_placing_free(&proposal);
 }
 
 /* ---- Pads ---- */
+
+#define DROP_PADS "drop the padding, "
+
+/* Whether the last field may lie on one line with what follows the struct in memory. */
+static bool is_open(const struct hl_find *find, const struct hl_leaf *last)
+{
+	return find->align < find->apart &&
+	       hl_may_share(last->offset + last->size - 1, find->type->size, find->align,
+			    find->apart);
+}
+
+static void say_thin_pad(struct hl_find *find, const struct hl_leaf *pad,
+			 const struct hl_leaf *before, const struct hl_leaf *behind)
+{
+	const struct hl_leaf *last = live_before(find, find->n_leaves);
+	struct hl_text *text = &find->evidence;
+
+	hl_text_printf(text, "%llu bytes of padding in ", (unsigned long long)pad->size);
+	hl_find_path(text, find, pad);
+	hl_text_puts(text, " are to keep ");
+	hl_find_path(text, find, before);
+	hl_text_puts(text, " and ");
+	hl_find_path(text, find, behind);
+	hl_text_printf(text, " apart, but at some addresses (the struct is aligned to %u) both "
+		       "lie on one line of %u", find->align, find->apart);
+	if (is_open(find, last))
+		hl_text_puts(text, "; its first and its last line are shared with what lies beside it "
+			     "in memory, too");
+	hl_fault_member(find, pad);
+	hl_fault_member(find, before);
+	hl_fault_member(find, behind);
+}
 
 /* A pad between two fields that may lie on one line in spite of it. */
 static bool find_thin_pad(struct hl_find *find)
@@ -133,23 +150,17 @@ static bool find_thin_pad(struct hl_find *find)
 		before = live_before(find, i);
 		behind = live_behind(find, i);
 		if (!before || !behind || behind->offset < before->offset + before->size ||
-		    !(is_changing(before) || is_changing(behind) || is_measured(pad, before)))
-			continue;
-		if (!hl_may_share(before->offset + before->size - 1, behind->offset, find->align,
+		    !hl_may_share(before->offset + before->size - 1, behind->offset, find->align,
 				  find->apart))
 			continue;
-		hl_text_printf(&find->evidence, "%llu bytes of padding in ", (unsigned long long)pad->size);
-		hl_find_path(&find->evidence, find, pad);
-		hl_text_puts(&find->evidence, " are to keep ");
-		hl_find_path(&find->evidence, find, before);
-		hl_text_puts(&find->evidence, " and ");
-		hl_find_path(&find->evidence, find, behind);
-		hl_text_printf(&find->evidence, " apart, but at some addresses (the struct is aligned to %u) both "
-			       "lie on one line of %u", find->align, find->apart);
-		hl_fault_member(find, pad);
-		hl_fault_member(find, before);
-		hl_fault_member(find, behind);
-		report(find, 850);
+
+		bool meant = is_changing(before) || is_changing(behind) || is_measured(pad, before);
+
+		if (!meant && (before->size < 4 || behind->size < 4))
+			continue;
+		say_thin_pad(find, pad, before, behind);
+		/* Room for later in an interface looks like that, too. */
+		report(find, meant ? 850 : 400, DROP_PADS);
 		return true;
 	}
 	return false;
@@ -167,12 +178,11 @@ static bool find_open_end(struct hl_find *find)
 			pad = &find->leaf[i];
 		changing = changing || is_changing(&find->leaf[i]);
 	}
-	if (!pad || !changing || find->align >= find->apart)
+	if (!pad || !changing)
 		return false;
 	first = live_behind(find, UINT32_MAX);
 	last = live_before(find, find->n_leaves);
-	if (!first || !last || last->offset < pad->offset ||
-	    !hl_may_share(last->offset + last->size - 1, find->type->size, find->align, find->apart))
+	if (!first || !last || last->offset < pad->offset || !is_open(find, last))
 		return false;
 	hl_text_puts(&find->evidence, "padding (");
 	hl_find_path(&find->evidence, find, pad);
@@ -184,7 +194,7 @@ static bool find_open_end(struct hl_find *find)
 	hl_text_puts(&find->evidence, "), its last with what follows");
 	hl_fault_member(find, first);
 	hl_fault_member(find, last);
-	report(find, 750);
+	report(find, 750, DROP_PADS);
 	return true;
 }
 
@@ -218,7 +228,7 @@ static bool find_small_alignment(struct hl_find *find)
 				       find->apart);
 			hl_fault_member(find, group);
 			hl_fault_member(find, leaf);
-			report(find, 800);
+			report(find, 800, "");
 			return true;
 		}
 		group = leaf;
@@ -226,18 +236,22 @@ static bool find_small_alignment(struct hl_find *find)
 	return false;
 }
 
-/* Whether the type is a pointer to something smaller than a line that was itself
- * to be aligned. */
-static bool is_pointer_to_small(const struct hl_find *find, hl_type_id id, uint64_t *size)
+/* Whether the type is a pointer to elements smaller than a line that were themselves to be
+ * aligned: counts, things of threads, what is written. */
+static bool is_pointer_to_small(const struct hl_find *find, hl_type_id id, const char *name,
+				uint64_t *size)
 {
-	const struct hl_type *pointer = &find->types->type[hl_type_strip(find->types, id)];
-	hl_type_id what = hl_type_strip(find->types, pointer->target);
-	enum hl_kind kind = (enum hl_kind)find->types->type[what].kind;
+	const struct hl_types *types = find->types;
+	const struct hl_type *pointer = &types->type[hl_type_strip(types, id)];
+	const struct hl_type *what = &types->type[hl_type_strip(types, pointer->target)];
 
-	*size = hl_type_size(find->types, pointer->target);
-	return pointer->kind == HL_POINTER && *size && *size % find->line &&
-	       (kind == HL_BASE || kind == HL_STRUCT || kind == HL_CLASS || kind == HL_UNION ||
-		kind == HL_ENUM);
+	*size = hl_type_size(types, pointer->target);
+	if (pointer->kind != HL_POINTER || !*size || *size % find->line == 0)
+		return false;
+	if (what->kind != HL_BASE && !hl_kind_is_aggregate(what->kind))
+		return false;
+	return hl_look_counted(name) || hl_look_per_thread(name) == HL_PER_THREAD_SAID ||
+	       hl_look_is_written(hl_look_of_type(find->looks, pointer->target));
 }
 
 static void say_aligned_pointer(struct hl_find *find, const char *name, uint64_t align, uint64_t size)
@@ -257,8 +271,7 @@ static bool find_aligned_pointer(struct hl_find *find)
 		uint64_t size;
 
 		if (!begins_group(leaf, find->line) ||
-		    !is_pointer_to_small(find, leaf->member->type, &size) ||
-		    !hl_look_counted(leaf->member->name))
+		    !is_pointer_to_small(find, leaf->member->type, leaf->member->name, &size))
 			continue;
 		say_aligned_pointer(find, leaf->member->name, 1u << (leaf->member->align_log2 - 1), size);
 		hl_fault_member(find, leaf);
@@ -277,26 +290,38 @@ void hl_find_false_isolation(struct hl_find *find)
 	find_aligned_pointer(find);
 }
 
+static void wrap_variable(struct hl_find *find, const struct hl_variable *variable)
+{
+	hl_text_puts(&find->text, "struct {\n\t");
+	hl_declare(&find->text, find->types, variable->type, "value");
+	hl_text_printf(&find->text, " __attribute__((__aligned__(%u)));\n} %s;\n", find->apart,
+		       variable->name);
+}
+
 void hl_find_variable_isolation(struct hl_find *find, const struct hl_variable *variable)
 {
-	uint64_t size, align = variable->align_log2 ? (uint64_t)1 << (variable->align_log2 - 1) : 0;
+	uint64_t align = variable->align_log2 ? (uint64_t)1 << (variable->align_log2 - 1) : 0;
+	uint64_t size, whole;
 
 	if (align < find->line)
 		return;
-	if (is_pointer_to_small(find, variable->type, &size)) {
+	if (is_pointer_to_small(find, variable->type, variable->name, &size)) {
 		say_aligned_pointer(find, variable->name, align, size);
-		hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 700, variable);
+		hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 700, variable, 0);
 		return;
 	}
 	size = hl_type_size(find->types, variable->type);
 	if (!size || size % find->apart == 0 ||
-	    !hl_look_is_written(hl_look_of_type(find->looks, variable->type)))
+	    !hl_looks_hold(find->looks, find->types, variable->type, HL_HOLDS_WRITTEN))
 		return;
+	whole = (size + find->apart - 1) / find->apart * find->apart;
 	hl_text_printf(&find->evidence, "%s is aligned to %llu, but takes %llu bytes: what the linker places "
 		       "behind it shares its last line", variable->name, (unsigned long long)align,
 		       (unsigned long long)size);
 	hl_text_printf(&find->advice, "wrap it in a struct with __attribute__((aligned(%u))): its size is then "
 		       "%llu", find->apart,
-		       (unsigned long long)((size + find->apart - 1) / find->apart * find->apart));
-	hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 500, variable);
+		       (unsigned long long)whole);
+	if (find->want_text)
+		wrap_variable(find, variable);
+	hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 500, variable, whole);
 }

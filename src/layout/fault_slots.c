@@ -6,45 +6,116 @@
 #include "find.h"
 #include "picture.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Faults of one struct; a file can give it a hundred thousand arrays. */
+#define MOST_FAULTS 16u
 
 /* Elements of an array in a struct or of a variable. */
 struct slots {
 	const char *name;
 	hl_type_id element;
-	uint64_t n, stride;
+	uint64_t n, stride, padded;
+	bool wrapped;		/* in a std::array, whose declaration says nothing of its own */
 };
 
-static bool take_array(const struct hl_types *types, hl_type_id id, const char *name,
+/* The array itself, or the one that a std::array wraps. */
+static const struct hl_type *find_array(const struct hl_types *types, hl_type_id id, bool *wrapped)
+{
+	const struct hl_type *type = &types->type[hl_type_strip(types, id)];
+
+	*wrapped = hl_kind_is_aggregate(type->kind) && type->count == 1 && type->name &&
+		   !strncmp(type->name, "array<", 6);
+	if (*wrapped)
+		type = &types->type[hl_type_strip(types, types->member[type->first].type)];
+	return type->kind == HL_ARRAY && !(type->flags & HL_TYPE_VECTOR) ? type : NULL;
+}
+
+static bool take_array(const struct hl_find *find, hl_type_id id, const char *name,
 		       struct slots *slots)
 {
-	const struct hl_type *array = &types->type[hl_type_strip(types, id)];
+	bool wrapped;
+	const struct hl_type *array = find_array(find->types, id, &wrapped);
+	uint64_t stride = array ? hl_type_size(find->types, array->target) : 0;
 
-	if (array->kind != HL_ARRAY || array->flags & HL_TYPE_VECTOR)
+	if (!array || array->size < 2 || !stride || stride % find->apart == 0)
 		return false;
 	*slots = (struct slots){
 		.name = name ? name : "(anonymous)", .element = array->target, .n = array->size,
-		.stride = hl_type_size(types, array->target),
+		.stride = stride, .wrapped = wrapped,
+		.padded = (stride + find->apart - 1) / find->apart * find->apart,
 	};
 	return true;
 }
 
-/* Whether the element of a struct type holds something that its thread writes. */
-static bool holds_written(const struct hl_find *find, const struct hl_type *type, int depth)
+static bool is_const(const struct hl_types *types, hl_type_id id)
 {
-	for (uint32_t i = 0; i < type->count; i++) {
-		const struct hl_member *member = &find->types->member[type->first + i];
-		const struct hl_type *inner =
-			&find->types->type[hl_type_strip(find->types, member->type)];
-		enum hl_look look = hl_look_of_member(find->looks, find->types, member);
+	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		const struct hl_type *type = &types->type[id];
 
-		if (hl_look_is_shared(look) || look == HL_LOOK_COUNTER)
+		if (type->kind == HL_CONST)
 			return true;
-		if (hl_kind_is_aggregate(inner->kind) && depth < 4 &&
-		    holds_written(find, inner, depth + 1))
-			return true;
+		if (type->kind != HL_TYPEDEF && type->kind != HL_VOLATILE && type->kind != HL_ARRAY)
+			return false;
+		id = type->target;
 	}
 	return false;
+}
+
+/* percpu_counter and its kind keep what their CPUs write elsewhere. */
+static bool keeps_elsewhere(const struct hl_type *element)
+{
+	return element->name && !strncmp(element->name, "percpu_", 7) &&
+	       (strstr(element->name, "counter") || strstr(element->name, "ref") ||
+		strstr(element->name, "sem"));
+}
+
+static double weight_of_structs(const struct hl_find *find, const struct slots *slots,
+				const struct hl_type *element)
+{
+	enum hl_per_thread said = hl_look_per_thread(slots->name);
+
+	if (keeps_elsewhere(element))
+		return 0;
+	if (said != HL_PER_THREAD_SAID &&
+	    !hl_look_is_shared(hl_look_of_type(find->looks, slots->element)) &&
+	    hl_look_per_thread(element->name) == HL_PER_THREAD_SAID)
+		said = HL_PER_THREAD_SAID;
+	if (hl_looks_hold(find->looks, find->types, slots->element,
+			  HL_HOLDS_SHARED | HL_HOLDS_COUNTED))
+		return said == HL_PER_THREAD_SAID ? 850 : said == HL_PER_THREAD_MAYBE ? 700 : 0;
+	return said == HL_PER_THREAD_SAID && slots->n >= 4 ? 300 : 0;
+}
+
+static double weight_of_numbers(const struct hl_find *find, const struct slots *slots,
+				const struct hl_type *number)
+{
+	bool shared = hl_look_is_shared(hl_look_of_type(find->looks, slots->element));
+	enum hl_per_thread said = hl_look_per_thread(slots->name);
+
+	if (number->kind != HL_BASE || number->flags & (HL_TYPE_CHAR | HL_TYPE_FLOAT | HL_TYPE_BOOL))
+		return 0;
+	if (said != HL_PER_THREAD_NOT)
+		return shared ? 800 : hl_look_counted(slots->name) ? 700 : 0;
+	return 0;
+}
+
+/* An array of locks or of counts that nobody calls one of threads: it may be all the same. */
+static double weight_of_guess(const struct hl_find *find, const struct slots *slots,
+			      const struct hl_type *element)
+{
+	enum hl_look look = hl_look_of_type(find->looks, slots->element);
+
+	if (slots->n < 4 || slots->n > 256 || slots->n * slots->stride < find->line)
+		return 0;
+	if (hl_look_is_written(look))
+		return 350;
+	return element->kind == HL_BASE && element->size >= 4 &&
+			       !(element->flags & HL_TYPE_FLOAT) &&
+			       hl_look_counts_alone(slots->name) ?
+		       150 : 0;
 }
 
 /* How sure it is that each element belongs to a thread of its own and is written by it;
@@ -52,29 +123,18 @@ static bool holds_written(const struct hl_find *find, const struct hl_type *type
 static double weight_of(const struct hl_find *find, const struct slots *slots)
 {
 	const struct hl_types *types = find->types;
-	const struct hl_type *element = &types->type[hl_type_strip(types, slots->element)];
-	bool per_thread = hl_look_per_thread(slots->name);
-	bool shared = hl_look_is_shared(hl_look_of_type(find->looks, slots->element));
+	hl_type_id id = hl_type_strip(types, slots->element);
+	double weight;
 
-	for (hl_type_id id = slots->element; types->type[id].kind != element->kind;
-	     id = types->type[id].target)
-		if (types->type[id].kind == HL_CONST)
-			return 0;
-	if (hl_kind_is_aggregate(element->kind)) {
-		/* percpu_counter and its kind keep their slots elsewhere. */
-		if (hl_look_per_thread(element->name) && !shared && !strstr(element->name, "percpu"))
-			per_thread = true;
-		if (!per_thread)
-			return 0;
-		if (shared || holds_written(find, element, 0))
-			return 850;
-		return hl_look_per_thread(slots->name) && slots->n >= 4 ? 300 : 0;
-	}
-	if (!per_thread || element->kind != HL_BASE || element->flags & (HL_TYPE_CHAR | HL_TYPE_FLOAT))
+	if (is_const(types, slots->element))
 		return 0;
-	if (shared)
-		return 800;
-	return hl_look_counted(slots->name) ? 700 : 0;
+	/* A row of numbers for each. */
+	for (int depth = 0; types->type[id].kind == HL_ARRAY && depth < HL_MAX_DEPTH; depth++)
+		id = hl_type_strip(types, types->type[id].target);
+	weight = hl_kind_is_aggregate(types->type[id].kind) ?
+			 weight_of_structs(find, slots, &types->type[id]) :
+			 weight_of_numbers(find, slots, &types->type[id]);
+	return weight > 0 ? weight : weight_of_guess(find, slots, &types->type[id]);
 }
 
 static void say(struct hl_find *find, const struct slots *slots)
@@ -97,45 +157,15 @@ static void say(struct hl_find *find, const struct slots *slots)
 
 static void advise(struct hl_find *find, const struct slots *slots)
 {
-	uint64_t padded = (slots->stride + find->apart - 1) / find->apart * find->apart;
-
 	hl_text_printf(&find->advice, "align the element to a line: %llu bytes each, %llu in all (now %llu); "
 		       "or let each thread have its own in thread-local or per-CPU memory",
-		       (unsigned long long)padded, (unsigned long long)(padded * slots->n),
+		       (unsigned long long)slots->padded,
+		       (unsigned long long)(slots->padded * slots->n),
 		       (unsigned long long)(slots->stride * slots->n));
-}
-
-/* The element as it should be declared. */
-static void write_element(struct hl_find *find, const struct slots *slots)
-{
-	const struct hl_types *types = find->types;
-	hl_type_id what = hl_type_strip(types, slots->element);
-
-	if (!find->want_text)
-		return;
-	if (hl_kind_is_aggregate(types->type[what].kind)) {
-		struct hl_placing placing;
-
-		if (hl_placing_of(&placing, types, what))
-			return;
-		placing.min_align = find->apart;
-		hl_place(&placing, find->line);
-		if (hl_picture_of_placing(&find->text, types, what, &placing, find->line, NULL))
-			hl_text_reset(&find->text);
-		hl_placing_free(&placing);
-		return;
-	}
-	hl_text_puts(&find->text, "struct {\n\t");
-	hl_declare(&find->text, types, slots->element, "value");
-	hl_text_printf(&find->text, " __attribute__((aligned(%u)));\n} %s[%llu];\n", find->apart,
-		       slots->name, (unsigned long long)slots->n);
 }
 
 static bool examine(struct hl_find *find, const struct slots *slots, unsigned *score)
 {
-	if (slots->n < 2 || !slots->stride || slots->stride % find->apart == 0)
-		return false;
-
 	double weight = weight_of(find, slots);
 
 	if (weight <= 0)
@@ -149,36 +179,162 @@ static bool examine(struct hl_find *find, const struct slots *slots, unsigned *s
 	*score = hl_score(weight);
 	say(find, slots);
 	advise(find, slots);
-	write_element(find, slots);
 	return true;
+}
+
+/* ---- The proposal ---- */
+
+/* The element as it should be defined; 0, or negative when it cannot be said. */
+static int write_padded(const struct hl_find *find, struct hl_text *text, hl_type_id element)
+{
+	struct hl_placing placing;
+	int rc = hl_placing_of(&placing, find->types, hl_type_strip(find->types, element));
+
+	if (rc)
+		return rc;
+	placing.min_align = find->apart;
+	hl_place(&placing, find->line);
+	rc = hl_picture_of_placing(text, find->types, element, &placing, find->line, NULL);
+	hl_placing_free(&placing);
+	return rc;
+}
+
+/* What names the element's type; 0: nothing does, it is declared where it is used. */
+static hl_type_id named_element(const struct hl_types *types, const struct slots *slots)
+{
+	hl_type_id what = hl_type_strip(types, slots->element);
+
+	if (!hl_kind_is_aggregate(types->type[what].kind))
+		return 0;
+	if (types->type[what].name)
+		return what;
+	return types->type[slots->element].kind == HL_TYPEDEF ? slots->element : 0;
+}
+
+/* The array with elements of whole lines, as C declares it. */
+static int declare_slots(const struct hl_find *find, struct hl_text *text,
+			 const struct slots *slots)
+{
+	const struct hl_types *types = find->types;
+	hl_type_id what = hl_type_strip(types, slots->element);
+	struct hl_text bounded = HL_TEXT_INIT;
+	int rc = 0;
+
+	hl_text_printf(&bounded, "%s[%llu]", slots->name, (unsigned long long)slots->n);
+	if (bounded.failed) {
+		rc = -ENOMEM;
+	} else if (named_element(types, slots)) {
+		hl_declare(text, types, slots->element, bounded.at);
+	} else if (hl_kind_is_aggregate(types->type[what].kind)) {
+		rc = write_padded(find, text, what);
+		/* Without the ";\n" of a definition. */
+		if (!rc && !text->failed)
+			text->at[text->len -= 2] = '\0';
+		hl_text_printf(text, " %s", bounded.at);
+	} else {
+		hl_text_puts(text, "struct {\n\t\t");
+		hl_declare(text, types, slots->element, "value");
+		hl_text_printf(text, " __attribute__((__aligned__(%u)));\n\t} %s", find->apart,
+			       bounded.at);
+	}
+	hl_text_free(&bounded);
+	return rc;
+}
+
+/* What the proposal begins with: the element's definition, when it has a name.  false: it
+ * cannot be written, and so nothing is. */
+static bool write_proposal(struct hl_find *find, const struct slots *slots,
+			   struct hl_text *declared)
+{
+	hl_type_id named = named_element(find->types, slots);
+	int rc = slots->wrapped ? -ENOTSUP : 0;
+
+	if (!rc && named)
+		rc = write_padded(find, &find->text, named);
+	if (!rc && named)
+		hl_text_putc(&find->text, '\n');
+	if (!rc)
+		rc = declare_slots(find, declared, slots);
+	if (rc == -ENOMEM || declared->failed)
+		find->rc = -ENOMEM;
+	if (rc)
+		hl_text_reset(&find->text);
+	return !rc;
+}
+
+/* The struct with the array in it, as large as that makes it. */
+static bool place_padded(struct hl_find *find, uint32_t member, const struct slots *slots,
+			 struct hl_placing *placing)
+{
+	if (!find->placed)
+		return false;
+	if (hl_placing_copy(placing, &find->placing)) {
+		find->rc = -ENOMEM;
+		return false;
+	}
+	for (uint32_t i = 0; i < placing->n; i++) {
+		struct hl_field *field = &placing->field[i];
+
+		if (field->member != member)
+			continue;
+		field->size = field->data_size = slots->padded * slots->n;
+		field->align = find->apart;
+	}
+	hl_place(placing, find->line);
+	return true;
+}
+
+static void report_member(struct hl_find *find, uint32_t top, const struct slots *slots,
+			  unsigned score)
+{
+	const char **changed = calloc(find->type->count, sizeof(*changed));
+	struct hl_text declared = HL_TEXT_INIT;
+	struct hl_placing proposal = { 0 };
+	bool made = changed && place_padded(find, find->type->first + top, slots, &proposal);
+
+	if (!changed)
+		find->rc = -ENOMEM;
+	hl_fault_member_named(find, slots->name);
+	if (made && find->want_text && write_proposal(find, slots, &declared))
+		changed[top] = declared.at;
+	/* Without a text the size alone is worth saying. */
+	if (made && find->want_text && !changed[top])
+		proposal.n = 0;
+	hl_fault_report(find, HL_FAULT_SHARED_SLOTS, score, made ? &proposal : NULL, changed);
+	hl_text_free(&declared);
+	hl_placing_free(&proposal);
+	free(changed);
 }
 
 void hl_find_shared_slots(struct hl_find *find)
 {
-	for (uint32_t i = 0; i < find->type->count && !find->rc; i++) {
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < find->type->count && !find->rc && n < MOST_FAULTS; i++) {
 		const struct hl_member *member = &find->types->member[find->type->first + i];
 		struct slots slots;
 		unsigned score;
 
-		if (!take_array(find->types, member->type, member->name, &slots) ||
-		    !examine(find, &slots, &score))
-			continue;
-		hl_fault_member_named(find, slots.name);
-		uint64_t padded = (slots.stride + find->apart - 1) / find->apart * find->apart;
-		struct hl_placing sized = {
-			.size = find->type->size + (padded - slots.stride) * slots.n,
-		};
-
-		hl_fault_report(find, HL_FAULT_SHARED_SLOTS, score, &sized, NULL);
+		if (take_array(find, member->type, member->name, &slots) &&
+		    examine(find, &slots, &score)) {
+			report_member(find, i, &slots, score);
+			n++;
+		}
 	}
 }
 
 void hl_find_variable_slots(struct hl_find *find, const struct hl_variable *variable)
 {
+	struct hl_text declared = HL_TEXT_INIT;
 	struct slots slots;
 	unsigned score;
 
-	if (take_array(find->types, variable->type, variable->name, &slots) &&
-	    examine(find, &slots, &score))
-		hl_fault_report_variable(find, HL_FAULT_SHARED_SLOTS, score, variable);
+	if (!take_array(find, variable->type, variable->name, &slots) ||
+	    !examine(find, &slots, &score))
+		return;
+	if (find->want_text && write_proposal(find, &slots, &declared))
+		hl_text_printf(&find->text, "%s;\n", declared.at ? declared.at : "");
+	hl_fault_report_variable(find, HL_FAULT_SHARED_SLOTS, score, variable,
+				 slots.padded * slots.n);
+	hl_text_free(&declared);
 }

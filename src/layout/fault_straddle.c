@@ -77,13 +77,21 @@ static double weight_of(const struct sharing *s)
 	return s->done ? 250 : 150;
 }
 
+static bool has_written(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (hl_look_is_written(find->leaf[i].look))
+			return true;
+	return false;
+}
+
 /* A link with nothing but another word is made to be embedded, not sent. */
 static bool is_building_block(const struct hl_find *find)
 {
 	if (hl_look_is_shared(hl_look_of_type(find->looks, find->id)) ||
 	    hl_look_is_shared(hl_look_of_type(find->looks, hl_type_strip(find->types, find->id))))
 		return true;
-	return find->type->size <= 2u * find->types->address_size;
+	return find->type->size <= 2u * find->types->address_size && !has_written(find);
 }
 
 static void say_what(struct hl_find *find, const struct sharing *s)
@@ -170,7 +178,8 @@ void hl_find_straddle(struct hl_find *find)
 
 	if (!direct)
 		sharing = sharing_of(find, false);
-	if (!sharing.written && !sharing.link && !sharing.done)
+	if ((!sharing.written && !sharing.link && !sharing.done) || hl_find_is_format(find) ||
+	    hl_find_is_grouped(find))
 		return;
 
 	struct hl_placing proposal;

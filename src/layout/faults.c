@@ -113,9 +113,12 @@ void hl_fault_report(struct hl_find *find, enum hl_fault_kind kind, unsigned sco
 }
 
 void hl_fault_report_variable(struct hl_find *find, enum hl_fault_kind kind, unsigned score,
-			      const struct hl_variable *variable)
+			      const struct hl_variable *variable, uint64_t size)
 {
-	struct hl_fault fault = { .kind = kind, .variable = variable, .score = score };
+	struct hl_fault fault = {
+		.kind = kind, .variable = variable, .score = score,
+		.size = size, .lines = hl_lines(size, find->line),
+	};
 
 	hl_fault_member_named(find, variable->name);
 	show(find, &fault);

@@ -88,8 +88,9 @@ void hl_find_hole(struct hl_find *find);
 /* The same for a variable, which has no placing. */
 void hl_find_variable_isolation(struct hl_find *find, const struct hl_variable *variable);
 void hl_find_variable_slots(struct hl_find *find, const struct hl_variable *variable);
+/* size: of the variable as it should be, 0 when that is not known; text is in find->text. */
 void hl_fault_report_variable(struct hl_find *find, enum hl_fault_kind kind, unsigned score,
-			      const struct hl_variable *variable);
+			      const struct hl_variable *variable, uint64_t size);
 
 static inline uint64_t hl_lines(uint64_t bytes, unsigned line)
 {
@@ -100,9 +101,12 @@ static inline uint64_t hl_lines(uint64_t bytes, unsigned line)
  * struct holds padding for that. */
 bool hl_find_is_grouped(const struct hl_find *find);
 
-/* True for the picture of a file or packet (fields of fixed byte order): nobody shares
- * that, and nobody may reorder it. */
+/* True for the picture of a file or packet: nobody shares that, and nobody may reorder it.
+ * Fields of fixed byte order tell it, or that it is packed and holds only what means the
+ * same to another machine. */
 bool hl_find_is_format(const struct hl_find *find);
+/* Fields of fixed byte order alone. */
+bool hl_find_has_byte_order(const struct hl_find *find);
 
 /* A number from 1 to 1000. */
 static inline unsigned hl_score(double score)

@@ -169,13 +169,100 @@ bool hl_find_is_grouped(const struct hl_find *find)
 	return false;
 }
 
-bool hl_find_is_format(const struct hl_find *find)
-{
-	for (uint32_t i = 0; i < find->n_leaves; i++) {
-		const char *name = find->types->type[find->leaf[i].member->type].name;
+/* ---- Pictures of files and packets ---- */
 
-		if (name && (!strncmp(name, "__le", 4) || !strncmp(name, "__be", 4)))
+/* The digits of 8, 16, 32 or 64 at the start of the text; 0: something else. */
+static size_t width_at(const char *text)
+{
+	static const char *const widths[] = { "8", "16", "32", "64" };
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		size_t n = strlen(widths[i]);
+
+		if (!strncmp(text, widths[i], n) && (!text[n] || !strcmp(text + n, "_t")))
+			return n;
+	}
+	return 0;
+}
+
+/* Behind underscores and one of the words, a width: "__le32" with "le". */
+static bool is_word_and_width(const char *name, const char *const *word, size_t n_words)
+{
+	while (*name == '_')
+		name++;
+	for (size_t i = 0; i < n_words; i++) {
+		/* Most names part at once: they are asked for again and again. */
+		if (*name != *word[i])
+			continue;
+
+		size_t n = strlen(word[i]);
+
+		if (!strncmp(name, word[i], n) && width_at(name + n))
 			return true;
 	}
 	return false;
+}
+
+static bool names_byte_order(const char *name)
+{
+	static const char *const words[] = { "le", "be", "rte_le", "rte_be", "virtio", "big", "little" };
+
+	return is_word_and_width(name, words, sizeof(words) / sizeof(words[0]));
+}
+
+static bool names_width(const char *name)
+{
+	static const char *const words[] = { "uint", "int", "u", "s", "u_int" };
+
+	return is_word_and_width(name, words, sizeof(words) / sizeof(words[0]));
+}
+
+/* Whether one of the typedefs of a type, up to the type itself, has such a name. */
+static bool is_named(const struct hl_types *types, hl_type_id id, bool (*names)(const char *))
+{
+	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		const struct hl_type *type = &types->type[id];
+
+		if (type->kind == HL_TYPEDEF && type->name && names(type->name))
+			return true;
+		if (type->kind != HL_TYPEDEF && type->kind != HL_CONST && type->kind != HL_ARRAY)
+			return false;
+		id = type->target;
+	}
+	return false;
+}
+
+bool hl_find_has_byte_order(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (is_named(find->types, find->leaf[i].member->type, names_byte_order))
+			return true;
+	return false;
+}
+
+/* Whether the field means the same to another machine: bytes, integers of a stated width. */
+static bool is_portable(const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	const struct hl_types *types = find->types;
+	hl_type_id id = hl_type_strip(types, leaf->member->type);
+
+	for (int depth = 0; types->type[id].kind == HL_ARRAY && depth < HL_MAX_DEPTH; depth++)
+		id = hl_type_strip(types, types->type[id].target);
+	if (hl_look_is_written(leaf->look) || types->type[id].kind == HL_POINTER)
+		return false;
+	return types->type[id].size <= 1 || types->type[id].kind == HL_ENUM ||
+	       is_named(types, leaf->member->type, names_width);
+}
+
+bool hl_find_is_format(const struct hl_find *find)
+{
+	if (hl_find_has_byte_order(find))
+		return true;
+	/* Nobody aligns a format to a line. */
+	if (!(find->type->flags & HL_TYPE_PACKED) || find->align >= find->line)
+		return false;
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (!is_portable(find, &find->leaf[i]))
+			return false;
+	return true;
 }

@@ -8,25 +8,28 @@
 
 /* ---- Words of names ---- */
 
-#define W_LOCK		0x0001	/* lock, when it is the last word */
-#define W_ATOMIC	0x0002	/* atomic, wherever it stands */
-#define W_REFS		0x0004	/* number of users */
-#define W_LINK		0x0008	/* what links: next, node, entry */
-#define W_DONE		0x0010	/* completion */
-#define W_COUNT		0x0020	/* counted up */
-#define W_STEADY	0x0040	/* set once, read often */
-#define W_PAD		0x0080	/* filler */
-#define W_THREAD	0x0100	/* one a thread or CPU */
-#define W_OPS		0x0200	/* table of operations */
-#define W_PENDING	0x4000	/* completion, when it is the whole name */
-#define W_ARGUMENT	0x2000	/* what a callback is given */
-#define W_INDEX		0x1000	/* place in a ring or deque that moves on */
-#define W_MAP		0x0800	/* leads from one thing to another: prio_to_cpu */
-#define W_LIST		0x0400	/* a type of this name with pointers only is a link */
+#define W_LOCK		0x00001	/* lock, when it is the last word */
+#define W_ATOMIC	0x00002	/* atomic, wherever it stands */
+#define W_REFS		0x00004	/* number of users */
+#define W_LINK		0x00008	/* what links: next, prev */
+#define W_DONE		0x00010	/* completion */
+#define W_COUNT		0x00020	/* counted up, or the number of what is there */
+#define W_STEADY	0x00040	/* set once, read often */
+#define W_PAD		0x00080	/* filler */
+#define W_THREAD	0x00100	/* one a thread or CPU */
+#define W_OPS		0x00200	/* table of operations */
+#define W_LIST		0x00400	/* a type of this name with pointers only is a link */
+#define W_MAP		0x00800	/* leads from one thing to another: prio_to_cpu */
+#define W_INDEX		0x01000	/* place in a ring or deque that moves on */
+#define W_ARGUMENT	0x02000	/* what a callback is given */
+#define W_PENDING	0x04000	/* completion, when it is the whole name */
+#define W_SLOT		0x08000	/* one a thread, or a place in a table */
+#define W_TALLY		0x10000	/* events that are only ever counted up */
+#define W_SUM		0x20000	/* a count of more than the elements of an array */
 
 struct word {
 	const char *text;
-	uint16_t mask;
+	uint32_t mask;
 };
 
 static const struct word words[] = {
@@ -43,7 +46,7 @@ static const struct word words[] = {
 	{ "links", W_LINK | W_LIST }, { "node", W_LIST }, { "head", W_LIST | W_INDEX }, { "entry", W_LIST },
 	{ "list", W_LIST }, { "hlist", W_LIST }, { "llist", W_LIST }, { "queue", W_LIST },
 	{ "stack", W_LIST }, { "rb", W_LIST }, { "hook", W_LIST },
-	{ "tail", W_INDEX }, { "top", W_INDEX }, { "bottom", W_INDEX }, { "producer", W_INDEX },
+	{ "tail", W_INDEX }, { "depth", W_INDEX }, { "top", W_INDEX }, { "bottom", W_INDEX }, { "producer", W_INDEX },
 	{ "consumer", W_INDEX }, { "produced", W_INDEX }, { "consumed", W_INDEX },
 	{ "data", W_ARGUMENT }, { "arg", W_ARGUMENT }, { "args", W_ARGUMENT },
 	{ "info", W_ARGUMENT }, { "priv", W_ARGUMENT }, { "private", W_ARGUMENT },
@@ -55,12 +58,16 @@ static const struct word words[] = {
 	{ "signaled", W_DONE }, { "signalled", W_DONE }, { "waitqueue", W_DONE },
 	{ "count", W_COUNT }, { "counts", W_COUNT }, { "counter", W_COUNT },
 	{ "counters", W_COUNT }, { "cnt", W_COUNT }, { "nr", W_COUNT }, { "num", W_COUNT },
-	{ "hits", W_COUNT }, { "misses", W_COUNT }, { "packets", W_COUNT }, { "bytes", W_COUNT },
-	{ "stat", W_COUNT }, { "stats", W_COUNT }, { "events", W_COUNT }, { "total", W_COUNT },
-	{ "used", W_COUNT }, { "seq", W_COUNT }, { "reads", W_COUNT }, { "writes", W_COUNT },
-	{ "sum", W_COUNT }, { "iters", W_COUNT }, { "n", W_COUNT }, { "len", W_COUNT },
+	{ "hits", W_COUNT | W_TALLY }, { "misses", W_COUNT | W_TALLY },
+	{ "packets", W_COUNT | W_TALLY }, { "drops", W_COUNT | W_TALLY },
+	{ "reads", W_COUNT | W_TALLY }, { "writes", W_COUNT | W_TALLY },
+	{ "iters", W_COUNT | W_TALLY }, { "ticks", W_COUNT | W_TALLY }, { "bytes", W_COUNT | W_SUM },
+	{ "stat", W_COUNT | W_SUM }, { "stats", W_COUNT | W_SUM },
+	{ "events", W_COUNT | W_SUM }, { "total", W_COUNT | W_SUM },
+	{ "used", W_COUNT | W_SUM }, { "seq", W_COUNT | W_SUM }, { "sum", W_COUNT | W_SUM },
+	{ "n", W_COUNT }, { "len", W_COUNT },
 	{ "length", W_COUNT }, { "idx", W_COUNT }, { "index", W_COUNT }, { "pos", W_COUNT },
-	{ "nelems", W_COUNT }, { "nents", W_COUNT }, { "filled", W_COUNT }, { "ticks", W_COUNT },
+	{ "nelems", W_COUNT }, { "nents", W_COUNT }, { "filled", W_COUNT },
 	{ "size", W_STEADY }, { "id", W_STEADY }, { "ids", W_STEADY }, { "key", W_STEADY },
 	{ "uid", W_STEADY }, { "gid", W_STEADY }, { "cuid", W_STEADY }, { "cgid", W_STEADY },
 	{ "mode", W_STEADY }, { "name", W_STEADY }, { "type", W_STEADY }, { "mask", W_STEADY },
@@ -76,9 +83,11 @@ static const struct word words[] = {
 	{ "thread", W_THREAD }, { "threads", W_THREAD }, { "cpu", W_THREAD }, { "cpus", W_THREAD },
 	{ "percpu", W_THREAD }, { "pcpu", W_THREAD }, { "worker", W_THREAD }, { "to", W_MAP },
 	{ "workers", W_THREAD }, { "percore", W_THREAD }, { "cores", W_THREAD },
-	{ "lcore", W_THREAD }, { "lcores", W_THREAD }, { "slot", W_THREAD },
-	{ "slots", W_THREAD }, { "shard", W_THREAD }, { "shards", W_THREAD },
-	{ "perthread", W_THREAD }, { "lane", W_THREAD }, { "lanes", W_THREAD },
+	{ "lcore", W_THREAD }, { "lcores", W_THREAD }, { "perthread", W_THREAD },
+	{ "readers", W_THREAD }, { "writers", W_THREAD }, { "producers", W_THREAD },
+	{ "consumers", W_THREAD },
+	{ "slot", W_SLOT }, { "slots", W_SLOT }, { "shard", W_SLOT }, { "shards", W_SLOT },
+	{ "lane", W_SLOT }, { "lanes", W_SLOT }, { "stripe", W_SLOT }, { "stripes", W_SLOT },
 	{ "ops", W_OPS }, { "operations", W_OPS }, { "vtbl", W_OPS }, { "vtable", W_OPS },
 	{ "callbacks", W_OPS }, { "methods", W_OPS }, { "driver", W_OPS }, { "funcs", W_OPS },
 };
@@ -109,7 +118,7 @@ static void index_words(void)
 	}
 }
 
-static uint16_t mask_of_word(const char *text, size_t n)
+static uint32_t mask_of_word(const char *text, size_t n)
 {
 	uint32_t at = hash_word(text, n) & (WORD_SLOTS - 1);
 
@@ -119,9 +128,9 @@ static uint16_t mask_of_word(const char *text, size_t n)
 	return 0;
 }
 
-/* The words of a name: any of them, and the last. */
+/* The words of a name: what any of them says, what the last, what all of them. */
 struct reading {
-	uint16_t any, last;
+	uint32_t any, last, all;
 	unsigned words;
 };
 
@@ -132,12 +141,12 @@ struct reading {
 /* Splits at underscores, at other signs and where lower case turns to upper. */
 static struct reading read_name(const char *name)
 {
-	struct reading reading = { 0 };
+	struct reading reading = { .all = UINT32_MAX };
 	char word[LONGEST_WORD];
 	size_t n = 0;
 
 	if (!name)
-		return reading;
+		return (struct reading){ 0 };
 	pthread_once(&words_once, index_words);
 	for (const char *at = name;; at++) {
 		unsigned char c = at < name + LONGEST_NAME ? (unsigned char)*at : 0;
@@ -149,6 +158,7 @@ static struct reading read_name(const char *name)
 			if (n > 1 || (word[0] != 't' && word[0] != 's')) {
 				reading.last = mask_of_word(word, n);
 				reading.any |= reading.last;
+				reading.all &= reading.last;
 				reading.words++;
 			}
 			n = 0;
@@ -164,16 +174,38 @@ static struct reading read_name(const char *name)
 	return reading;
 }
 
-bool hl_look_per_thread(const char *name)
+enum hl_per_thread hl_look_per_thread(const char *name)
 {
-	uint16_t any = read_name(name).any;
+	uint32_t any = read_name(name).any;
 
-	return any & W_THREAD && !(any & W_MAP);
+	if (any & W_MAP)
+		return HL_PER_THREAD_NOT;
+	return any & W_THREAD ? HL_PER_THREAD_SAID : any & W_SLOT ? HL_PER_THREAD_MAYBE :
+								    HL_PER_THREAD_NOT;
 }
 
 bool hl_look_counted(const char *name)
 {
 	return read_name(name).any & (W_COUNT | W_REFS);
+}
+
+bool hl_look_counts_elements(const char *name)
+{
+	uint32_t any = read_name(name).any;
+
+	return any & (W_COUNT | W_INDEX) && !(any & (W_TALLY | W_SUM | W_STEADY));
+}
+
+bool hl_look_moves_on(const char *name)
+{
+	return read_name(name).last & W_INDEX;
+}
+
+bool hl_look_counts_alone(const char *name)
+{
+	struct reading reading = read_name(name);
+
+	return reading.words && reading.all & (W_COUNT | W_REFS);
 }
 
 bool hl_look_argument(const char *name)
@@ -193,6 +225,7 @@ const char *hl_look_name(enum hl_look look)
 	case HL_LOOK_DONE:
 		return "completion flag";
 	case HL_LOOK_COUNTER:
+	case HL_LOOK_TALLY:
 		return "counter";
 	case HL_LOOK_CONSTANT:
 	case HL_LOOK_STEADY:
@@ -215,6 +248,7 @@ struct hl_looks {
 	uint8_t *typedef_log2;		/* of each aggregate: alignment of a typedef of it */
 	uint8_t *embedded_log2;		/* ... alignment that all places where it is embedded share */
 	uint8_t *embedded;		/* ... and how many there are, 255 at most */
+	uint8_t *holds;			/* of each aggregate: HL_HOLDS_..., HOLDS_KNOWN */
 	uint8_t *member;		/* look of each member of a struct, class or union */
 };
 
@@ -236,7 +270,6 @@ static enum hl_look look_of_known_name(const char *name)
 		{ "atomic_flag", HL_LOOK_LOCK },
 		{ "callback_head", HL_LOOK_LINK },
 		{ "rcu_head", HL_LOOK_LINK },
-		{ "local_t", HL_LOOK_PLAIN },
 		{ "once_flag", HL_LOOK_DONE },
 	};
 
@@ -246,21 +279,36 @@ static enum hl_look look_of_known_name(const char *name)
 	return HL_LOOK_PLAIN;
 }
 
-/* True when the struct holds pointers (and integers no wider) alone, as links do. */
-static bool is_all_pointers(const struct hl_types *types, const struct hl_type *type)
+/* Whether a pointer leads to the struct itself or to another link, maybe by way of one more. */
+static bool is_pointer_to_link(const struct hl_types *types, const struct hl_type *pointer,
+			       const struct hl_type *self)
 {
-	uint32_t pointers = 0;
+	const struct hl_type *what = &types->type[hl_type_strip(types, pointer->target)];
+
+	if (what->kind == HL_POINTER)
+		what = &types->type[hl_type_strip(types, what->target)];
+	return what == self ||
+	       (hl_kind_is_aggregate(what->kind) && read_name(what->name).any & W_LIST);
+}
+
+/* True when the struct is made of links alone: it is there to be embedded.  What carries
+ * something else as well is an object with a link in it. */
+static bool is_all_links(const struct hl_types *types, const struct hl_type *type)
+{
+	uint32_t links = 0, others = 0;
 
 	for (uint32_t i = 0; i < type->count; i++) {
 		const struct hl_type *member =
 			&types->type[hl_type_strip(types, types->member[type->first + i].type)];
 
-		if (member->kind == HL_POINTER)
-			pointers++;
-		else if (member->kind != HL_BASE && member->kind != HL_ENUM)
+		if (member->kind == HL_POINTER && is_pointer_to_link(types, member, type))
+			links++;
+		else if (member->kind == HL_BASE && member->size == types->address_size)
+			others++;	/* the colour of a red-black tree's node */
+		else
 			return false;
 	}
-	return pointers > 0 && type->count <= 4;
+	return links && others < links && type->count <= 4;
 }
 
 /* By the name of the type and of the typedefs in front of it. */
@@ -279,7 +327,7 @@ static enum hl_look look_of_names(const struct hl_types *types, const struct hl_
 	if (reading.last & W_LOCK && size && size <= LARGEST_LOCK)
 		return HL_LOOK_LOCK;
 	if (hl_kind_is_aggregate(type->kind) && reading.any & W_LIST && size <= LARGEST_LINK &&
-	    is_all_pointers(types, type))
+	    is_all_links(types, type))
 		return HL_LOOK_LINK;
 	return HL_LOOK_PLAIN;
 }
@@ -385,6 +433,7 @@ static enum hl_look look_of_pointer(const struct hl_types *types, const struct h
 {
 	hl_type_id what = hl_type_strip(types, pointer->target);
 	const struct hl_type *pointee = &types->type[what];
+	struct reading reading = read_name(name);
 
 	if (pointee->kind == HL_FUNCTION)
 		return HL_LOOK_CONSTANT;
@@ -394,11 +443,12 @@ static enum hl_look look_of_pointer(const struct hl_types *types, const struct h
 		if (is_const(types, pointer->target))
 			return HL_LOOK_CONSTANT;
 	}
-	if (read_name(name).any & W_OPS)
+	if (reading.any & W_OPS)
 		return HL_LOOK_CONSTANT;
-	if (read_name(name).any & W_LINK)
+	if (reading.any & W_LINK)
 		return HL_LOOK_LINK;
-	return HL_LOOK_PLAIN;
+	/* const char *name; a key may be a pointer as well. */
+	return reading.last & W_STEADY ? HL_LOOK_STEADY : HL_LOOK_PLAIN;
 }
 
 static enum hl_look look_of_integer(const char *name, const struct hl_type *type, bool bits)
@@ -416,6 +466,8 @@ static enum hl_look look_of_integer(const char *name, const struct hl_type *type
 		return HL_LOOK_DONE;
 	if (reading.last & W_STEADY)
 		return HL_LOOK_STEADY;
+	if (reading.last & W_TALLY && whole && !(reading.any & W_STEADY))
+		return HL_LOOK_TALLY;
 	if (reading.any & W_COUNT || reading.last & W_INDEX)
 		return HL_LOOK_COUNTER;
 	if (reading.any & W_STEADY)
@@ -461,13 +513,111 @@ static enum hl_look look_of_member(const struct hl_looks *looks, const struct hl
 	}
 }
 
+static bool is_callback(const struct hl_types *types, const struct hl_member *member)
+{
+	const struct hl_type *type = &types->type[hl_type_strip(types, member->type)];
+
+	return type->kind == HL_POINTER &&
+	       types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION;
+}
+
+/* Whether a member is a link, or a struct around one: a node with its key. */
+static bool holds_link(const struct hl_looks *looks, const struct hl_types *types,
+		       const struct hl_member *member, int depth)
+{
+	const struct hl_type *type = &types->type[hl_type_strip(types, member->type)];
+
+	if (looks->member[member - types->member] == HL_LOOK_LINK ||
+	    hl_look_of_type(looks, member->type) == HL_LOOK_LINK)
+		return true;
+	if (type->kind != HL_STRUCT || type->size > LARGEST_LINK || depth == 2)
+		return false;
+	for (uint32_t i = 0; i < type->count; i++)
+		if (holds_link(looks, types, &types->member[type->first + i], depth + 1))
+			return true;
+	return false;
+}
+
+/* The one callback of what is queued (a timer, a piece of work) is written each time that
+ * it is queued: it is no table of operations that everybody reads. */
+static void note_message(struct hl_looks *looks, const struct hl_types *types,
+			 const struct hl_type *type)
+{
+	uint32_t callbacks = 0, callback = 0;
+	bool linked = false;
+
+	for (uint32_t i = 0; i < type->count; i++) {
+		if (!is_callback(types, &types->member[type->first + i]))
+			continue;
+		callback = type->first + i;
+		callbacks++;
+	}
+	for (uint32_t i = 0; callbacks == 1 && !linked && i < type->count; i++)
+		linked = holds_link(looks, types, &types->member[type->first + i], 0);
+	if (linked && looks->member[callback] == HL_LOOK_CONSTANT)
+		looks->member[callback] = HL_LOOK_PLAIN;
+}
+
+#define HOLDS_KNOWN 0x80
+
+static uint8_t held_by_look(enum hl_look look)
+{
+	return (uint8_t)((hl_look_is_written(look) ? HL_HOLDS_WRITTEN : 0) |
+			 (hl_look_is_shared(look) ? HL_HOLDS_SHARED : 0) |
+			 (hl_look_is_counted(look) ? HL_HOLDS_COUNTED : 0));
+}
+
+/* The type of the elements of an array of however many dimensions; of all else, itself. */
+static hl_type_id element_of(const struct hl_types *types, hl_type_id id)
+{
+	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		hl_type_id what = hl_type_strip(types, id);
+
+		if (types->type[what].kind != HL_ARRAY)
+			break;
+		id = types->type[what].target;
+	}
+	return id;
+}
+
+/* Each type is looked at once, however often it is inside others. */
+static uint8_t note_held(struct hl_looks *looks, const struct hl_types *types, hl_type_id id,
+			 int depth)
+{
+	const struct hl_type *type = &types->type[id];
+
+	if (looks->holds[id] & HOLDS_KNOWN || depth == HL_MAX_DEPTH)
+		return looks->holds[id];
+	looks->holds[id] = HOLDS_KNOWN | held_by_look(looks->look[id]);
+	for (uint32_t i = 0; i < type->count; i++) {
+		const struct hl_member *member = &types->member[type->first + i];
+		hl_type_id inner = element_of(types, member->type);
+
+		looks->holds[id] |= held_by_look(looks->member[type->first + i]) |
+				    held_by_look(hl_look_of_type(looks, inner));
+		inner = hl_type_strip(types, inner);
+		if (hl_kind_is_aggregate(types->type[inner].kind))
+			looks->holds[id] |= note_held(looks, types, inner, depth + 1);
+	}
+	return looks->holds[id];
+}
+
+bool hl_looks_hold(const struct hl_looks *looks, const struct hl_types *types, hl_type_id id,
+		   unsigned what)
+{
+	hl_type_id element = element_of(types, id);
+
+	return (held_by_look(hl_look_of_type(looks, element)) |
+		looks->holds[hl_type_strip(types, element)]) & what;
+}
+
 /* ---- All of a file, once ---- */
 
 struct hl_looks *hl_looks_build(const struct hl_types *types)
 {
 	struct hl_looks *looks = calloc(1, sizeof(*looks));
 	size_t n = types->n_types;
-	uint8_t *bytes = looks ? calloc(4 * n + types->n_members, 1) : NULL;
+	uint8_t *bytes = looks ? calloc(5 * n + types->n_members, 1) : NULL;
 
 	if (!bytes) {
 		free(looks);
@@ -475,7 +625,7 @@ struct hl_looks *hl_looks_build(const struct hl_types *types)
 	}
 	*looks = (struct hl_looks){
 		.look = bytes, .typedef_log2 = bytes + n, .embedded_log2 = bytes + 2 * n,
-		.embedded = bytes + 3 * n, .member = bytes + 4 * n,
+		.embedded = bytes + 3 * n, .holds = bytes + 4 * n, .member = bytes + 5 * n,
 	};
 	for (hl_type_id id = 0; id < n; id++)
 		looks->look[id] = (uint8_t)look_of_type(types, id);
@@ -494,7 +644,11 @@ struct hl_looks *hl_looks_build(const struct hl_types *types)
 			if (type->kind != HL_UNION)
 				note_embedded(looks, types, member);
 		}
+		note_message(looks, types, type);
 	}
+	for (hl_type_id id = 0; id < n; id++)
+		if (hl_kind_is_aggregate(types->type[id].kind))
+			note_held(looks, types, id, 0);
 	return looks;
 }
 

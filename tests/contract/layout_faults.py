@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""hotline layout names the faults of the fixtures, and finds none where there is none.
+
+What is wanted stands in the fixtures themselves: tests/fixtures/faults/blocks.h says
+how to read it. Each is compiled by gcc and clang, for 64 and for 32 bits."""
+
+import collections
+import glob
+import json
+import os
+import re
+import shlex
+
+import compilers
+import layout
+import tap
+
+SOURCE = os.environ["HOTLINE_SOURCE"]
+FIXTURES = os.path.join(SOURCE, "tests", "fixtures", "faults")
+KERNEL = os.path.join(SOURCE, "tests", "fixtures", "kernel", "changes.c")
+FLAGS = {compilers.C: ["-std=gnu11"], compilers.CXX: ["-std=c++17"]}
+
+WANT = re.compile(r"// want(?P<bits>64|32)?(?P<options>( --\S+)*) (?P<name>[\w:<>, ]+): "
+                  r"(?P<fault>[a-z-]+)"
+                  r"(?: (?P<size>\d+)/(?P<lines>\d+)|(?P<none> -(?= |$)))?"
+                  r"(?: \[(?P<members>[^]]*)\])?(?: (?P<evidence>.+))?$")
+
+
+def wanted(path):
+    """What a fixture's comments want: by bits, options and name, a list of matches."""
+    found = collections.OrderedDict()
+    with open(path, encoding="utf-8") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.lstrip("\t /*").startswith("want") or path.endswith("blocks.h"):
+                continue
+            match = WANT.match(line.strip())
+            tap.true(match, f"{path}:{number}: not understood: {line}")
+            for bits in [match["bits"]] if match["bits"] else ["64", "32"]:
+                key = (bits, match["options"], match["name"])
+                found.setdefault(key, []).append(match)
+    return found
+
+
+_objects = {}
+_documents = {}
+
+
+def compiled(compiler, path):
+    """The object of a fixture, made once."""
+    compiler.require()
+    name = re.sub(r"\W", "_", os.path.basename(path) + compiler.name) + ".o"
+    if name not in _objects:
+        _objects[name] = None
+        tap.run_ok([*compiler.command, *FLAGS[compiler.language], "-w", "-g", "-c", path, "-o",
+                    layout.path(name)])
+        _objects[name] = layout.path(name)
+    tap.true(_objects[name], f"{path} does not compile")
+    return _objects[name]
+
+
+def document(path, *options):
+    """What the command says of an object, read once."""
+    if (path, options) not in _documents:
+        _documents[path, options] = json.loads(layout.layout_ok("--json", "--all", *options, path))
+    return _documents[path, options]
+
+
+def subjects(found, name):
+    """The types and variables of that name."""
+    return [t for t in found["types"]
+            if name in (t["name"], f"{t['scope']}::{t['name']}" if t.get("scope") else None)]
+
+
+def faults_of(found, name):
+    ids = {t["id"] for t in subjects(found, name)}
+    return [f for f in found["faults"] if f["type"] in ids]
+
+
+def show(faults):
+    return "".join(f"{f['fault']} {f['score']} {f['members']}\n  {f['evidence']}\n  {f['advice']}\n"
+                   f"  {f['proposal'] and (f['proposal']['size'], f['proposal']['lines'])}\n"
+                   for f in faults) or "nothing\n"
+
+
+def is_as_wanted(fault, want):
+    proposal = fault["proposal"]
+    if want["size"] and (not proposal or (proposal["size"], proposal["lines"]) !=
+                         (int(want["size"]), int(want["lines"]))):
+        return False
+    if want["none"] and proposal:
+        return False
+    members = set((want["members"] or "").split())
+    return members <= set(fault["members"]) and \
+        bool(re.search(want["evidence"] or "", fault["evidence"]))
+
+
+def check(found, name, wants, where):
+    """The faults of the type are those that are wanted, each as it is wanted, no others."""
+    faults = faults_of(found, name)
+    said = f"{where}: {name} has\n{show(faults)}"
+    kinds = [want["fault"] for want in wants if want["fault"] != "nothing"]
+    tap.equal(sorted(f["fault"] for f in faults), sorted(kinds), said)
+    for want in wants:
+        if want["fault"] != "nothing":
+            fault = next(f for f in faults if f["fault"] == want["fault"])
+            tap.true(is_as_wanted(fault, want), f"{said}wanted {want[0]}")
+
+
+def compilers_for(path, bits):
+    language = compilers.CXX if path.endswith(".cc") else compilers.C
+    flag = [] if bits == "64" else ["-m32"]
+    return [c for c in compilers.all_words() if c.language == language and c.command[1:] == flag]
+
+
+def check_fixture(path, key, wants):
+    """By both compilers; a type that only one keeps is an error of the fixture."""
+    bits, options, name = key
+    for compiler in compilers_for(path, bits):
+        check(document(compiled(compiler, path), *shlex.split(options)), name, wants, compiler.name)
+
+
+for fixture in sorted(glob.glob(os.path.join(FIXTURES, "*.c")) +
+                      glob.glob(os.path.join(FIXTURES, "*.cc"))):
+    for want_key, want_list in wanted(fixture).items():
+        tap.add(f"{os.path.basename(fixture)}: {' '.join(want_key[:2]).strip()} {want_key[2]}: "
+                + ", ".join(w["fault"] for w in want_list),
+                check_fixture, fixture, want_key, want_list)
+
+
+if __name__ == "__main__":
+    tap.main()
