@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #define MOST_COLUMNS 10u
+/* Slots that are looked at for one signature: a third of a table is free. */
+#define MOST_TRIES 1024u
 #define ALL_SECTIONS 0u
 
 /* Section numbers of the index, DWARF 5 and before it the GNU's (version 2). */
@@ -148,6 +150,24 @@ static int damaged_index(const struct hl_dwp *p, struct hl_error *err)
 }
 
 /* Checks the index section and finds its tables; units is 0 when there is none. */
+/* Whether rows share bytes of units: each would be read again and again. */
+static bool units_overlap(struct hl_dwp *p, const struct index *index)
+{
+	for (uint32_t c = 0; c < index->columns; c++) {
+		uint32_t id = get32(index->id + 4ul * c);
+		const Elf64_Shdr *section = id == 1 ? section_by_name(p, ".debug_info.dwo") :
+					    id == 2 ? section_by_name(p, ".debug_types.dwo") :
+						      NULL;
+		uint64_t sum = 0;
+
+		for (uint32_t row = 0; section && row < index->units; row++)
+			sum += get32(index->size + 4 * ((size_t)row * index->columns + c));
+		if (section && sum > section->sh_size)
+			return true;
+	}
+	return false;
+}
+
 static int read_index(struct hl_dwp *p, const char *name, struct index *index, struct hl_error *err)
 {
 	Elf64_Shdr *section = section_by_name(p, name);
@@ -175,13 +195,15 @@ static int read_index(struct hl_dwp *p, const char *name, struct index *index, s
 	uint64_t row = (uint64_t)index->columns * 4;
 
 	if (at > section->sh_size || row + 2 * row * index->units > section->sh_size - at ||
-	    index->slots & (index->slots - 1))
+	    index->slots & (index->slots - 1) || index->units > index->slots)
 		return damaged_index(p, err);
 	index->signature = data + 16;
 	index->row = index->signature + index->slots * 8ul;
 	index->id = data + at;
 	index->offset = index->id + row;
 	index->size = index->offset + row * index->units;
+	if (units_overlap(p, index))
+		return damaged_index(p, err);
 	/* libdw would take the name for that of a section of no split file. */
 	section->sh_name = 0;
 	return 0;
@@ -358,7 +380,7 @@ static const unsigned char *find_slot(const struct index *index, const void *sig
 	uint32_t mask = index->slots - 1, at = (uint32_t)value & mask;
 	uint32_t step = ((uint32_t)(value >> 32) & mask) | 1;
 
-	for (uint32_t tries = 0; tries < index->slots; tries++, at = (at + step) & mask) {
+	for (uint32_t tries = 0; tries < index->slots && tries < MOST_TRIES; tries++, at = (at + step) & mask) {
 		uint32_t row = get32(index->row + 4ul * at);
 
 		if (!row || row > index->units)
