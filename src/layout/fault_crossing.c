@@ -83,7 +83,9 @@ static double weight_of(const struct hl_find *find, const struct hl_field *field
 			return 250;
 		if (e.size > find->line / 2)
 			return 0;
-		return hl_looks_hold(find->looks, find->types, e.type, HL_HOLDS_WRITTEN) ? 300 : 80;
+		if (hl_looks_hold(find->looks, find->types, e.type, HL_HOLDS_WRITTEN))
+			return 300;
+		return look == HL_LOOK_LINK ? 0 : 80;
 	default:
 		return 0;
 	}

@@ -149,6 +149,22 @@ static int end(struct hl_find *find)
 	return find->rc;
 }
 
+/* What an address of the type is a multiple of, for all that is known. */
+static uint32_t align_of(const struct hl_find *find)
+{
+	uint32_t align = hl_type_align(find->types, find->id);
+	hl_type_id what = hl_type_strip(find->types, find->id);
+
+	if (align < hl_looks_used_align(find->looks, what))
+		align = hl_looks_used_align(find->looks, what);
+	/* BTF tells of an alignment only by the padding that it left, and so the least
+	 * that it can have been: what fills lines was to begin one. */
+	if (find->types->from_btf && find->type->align_log2 && align < find->line &&
+	    find->type->size % find->line == 0)
+		align = find->line;
+	return align;
+}
+
 int hl_faults_of_type(const struct hl_types *types, hl_type_id id, const struct hl_ruler *ruler,
 		      bool want_text, hl_fault_sink *sink, void *arg)
 {
@@ -160,9 +176,7 @@ int hl_faults_of_type(const struct hl_types *types, hl_type_id id, const struct 
 	find.type = &types->type[what];
 	if (!hl_kind_is_aggregate(find.type->kind) || !find.type->size || !find.type->count)
 		return 0;
-	find.align = hl_looks_used_align(find.looks, what);
-	if (find.align < hl_type_align(types, id))
-		find.align = hl_type_align(types, id);
+	find.align = align_of(&find);
 	if (hl_find_leaves(&find))
 		return end(&find);
 

@@ -3,7 +3,8 @@
 """hotline layout names the faults of the fixtures, and finds none where there is none.
 
 What is wanted stands in the fixtures themselves: tests/fixtures/faults/blocks.h says
-how to read it. Each is compiled by gcc and clang, for 64 and for 32 bits."""
+how to read it. Each is compiled by gcc and clang, for 64 and for 32 bits; those of the
+kernel are read from BTF as well."""
 
 import collections
 import glob
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 
 import compilers
 import layout
@@ -19,6 +21,7 @@ import tap
 SOURCE = os.environ["HOTLINE_SOURCE"]
 FIXTURES = os.path.join(SOURCE, "tests", "fixtures", "faults")
 KERNEL = os.path.join(SOURCE, "tests", "fixtures", "kernel", "changes.c")
+COMPILERS = compilers.all_words()
 FLAGS = {compilers.C: ["-std=gnu11"], compilers.CXX: ["-std=c++17"]}
 
 WANT = re.compile(r"// want(?P<bits>64|32)?(?P<options>( --\S+)*) (?P<name>[\w:<>, ]+): "
@@ -110,7 +113,7 @@ def check(found, name, wants, where):
 def compilers_for(path, bits):
     language = compilers.CXX if path.endswith(".cc") else compilers.C
     flag = [] if bits == "64" else ["-m32"]
-    return [c for c in compilers.all_words() if c.language == language and c.command[1:] == flag]
+    return [c for c in COMPILERS if c.language == language and c.command[1:] == flag]
 
 
 def check_fixture(path, key, wants):
@@ -119,6 +122,27 @@ def check_fixture(path, key, wants):
     for compiler in compilers_for(path, bits):
         check(document(compiled(compiler, path), *shlex.split(options)), name, wants, compiler.name)
 
+
+def check_btf(path, key, wants):
+    """The same from the BTF that pahole makes of the object."""
+    bits, options, name = key
+    for compiler in compilers_for(path, bits):
+        check(document(to_btf(compiled(compiler, path)), *shlex.split(options)), name, wants,
+              f"BTF of {compiler.name}")
+
+
+def to_btf(path):
+    if not shutil.which("pahole"):
+        raise tap.Skip("no pahole, which makes BTF")
+    if not os.path.exists(path + ".btf"):
+        tap.run_ok(["pahole", "--btf_encode_detached=" + path + ".btf", path])
+    return path + ".btf"
+
+
+for kernel_key, kernel_list in wanted(KERNEL).items():
+    kernel_name = f"{kernel_key[0]} {kernel_key[2]}: " + ", ".join(w["fault"] for w in kernel_list)
+    tap.add("kernel, DWARF: " + kernel_name, check_fixture, KERNEL, kernel_key, kernel_list)
+    tap.add("kernel, BTF: " + kernel_name, check_btf, KERNEL, kernel_key, kernel_list)
 
 for fixture in sorted(glob.glob(os.path.join(FIXTURES, "*.c")) +
                       glob.glob(os.path.join(FIXTURES, "*.cc"))):
