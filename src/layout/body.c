@@ -209,22 +209,35 @@ static void write_packed(struct hl_text *text)
 	hl_text_puts(text, " __attribute__((__packed__))");
 }
 
-/* The alignment that the source must say at the member; 0: none. */
-static uint32_t forced_align(const struct hl_body *b, const struct hl_field *field,
-			     const struct hl_member *member)
+/* The type of the elements behind typedefs that say nothing of alignment. */
+static hl_type_id element_type(const struct hl_types *types, hl_type_id id)
 {
-	const struct hl_placing *placing = level(b)->placing;
-	uint32_t natural = placing && placing->packed ? 1 :
-							hl_type_align(b->types, member->type);
-	uint32_t said = member->align_log2 ? 1u << (member->align_log2 - 1) : 0;
+	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		const struct hl_type *type = &types->type[id];
 
-	if (field && field->flags & HL_FIELD_NEW_LINE)
-		return b->line > field->align ? b->line : field->align;
-	if (member->bit_size)
-		return said > natural ? said : 0;
-	if (said && (member->name || said > natural) && (!field || field->align == said))
-		return said;
-	return field && field->align > natural ? field->align : 0;
+		if (type->align_log2 || (type->kind != HL_ARRAY && type->kind != HL_TYPEDEF &&
+					 type->kind != HL_CONST && type->kind != HL_VOLATILE))
+			break;
+		id = type->target;
+	}
+	return id;
+}
+
+/* The alignment of the member's type as a compiler reads it here. That need not be the
+ * one it had: packed is not told, only guessed from what it does. */
+static uint32_t written_align(const struct hl_body *b, const struct hl_member *member)
+{
+	hl_type_id id = element_type(b->types, member->type);
+	const struct hl_body_level *inner = level(b)->inner;
+	const struct hl_type *type = &b->types->type[id];
+	uint32_t align = 0;
+
+	if (hl_kind_is_aggregate(type->kind) && type->name && b->align_of)
+		align = b->align_of(b->arg, id);
+	else if (hl_kind_is_aggregate(type->kind) && !type->name && inner && inner->id == id &&
+		 inner->placing)
+		align = inner->placing->align;
+	return align ? align : hl_type_align(b->types, member->type);
 }
 
 static bool is_packed_alone(const struct hl_body *b, const struct hl_field *field,
@@ -232,8 +245,34 @@ static bool is_packed_alone(const struct hl_body *b, const struct hl_field *fiel
 {
 	return field && !level(b)->placing->packed &&
 	       (field->flags & HL_FIELD_PACKED ||
-		(!field->bits && member->name &&
-		 field->align < hl_type_align(b->types, member->type)));
+		(!field->bits && member->name && field->align < written_align(b, member)));
+}
+
+/* The alignment that the member has if nothing is said at it. */
+static uint32_t unsaid_align(const struct hl_body *b, const struct hl_field *field,
+			     const struct hl_member *member)
+{
+	const struct hl_placing *placing = level(b)->placing;
+
+	if (placing && (placing->packed || is_packed_alone(b, field, member)))
+		return 1;
+	return written_align(b, member);
+}
+
+/* The alignment that the source must say at the member; 0: none. */
+static uint32_t forced_align(const struct hl_body *b, const struct hl_field *field,
+			     const struct hl_member *member)
+{
+	uint32_t unsaid = unsaid_align(b, field, member);
+	uint32_t said = member->align_log2 ? 1u << (member->align_log2 - 1) : 0;
+
+	if (field && field->flags & HL_FIELD_NEW_LINE)
+		return b->line > field->align ? b->line : field->align;
+	if (member->bit_size)
+		return said > unsaid ? said : 0;
+	if (said && (member->name || said > unsaid) && (!field || field->align == said))
+		return said;
+	return field && field->align > unsaid ? field->align : 0;
 }
 
 /* ---- Unnamed bit-fields: what the source left free. ---- */
@@ -528,11 +567,11 @@ static void write_members(struct hl_body *b)
 
 		if (field)
 			write_field_pad(b, field, end);
-		if (has_comments(b))
-			count_forced(b, field, hole);
 		write_member(b, &shape->slot[i], field);
-		if (has_comments(b))
+		if (has_comments(b)) {
+			count_forced(b, field, hole);
 			write_gaps(b, &shape->slot[i]);
+		}
 		end = field ? field_end(field) : 0;
 		hole = shape->slot[i].hole;
 		if (is_union)		/* each member begins anew, and so does what follows it */

@@ -21,6 +21,8 @@ struct hl_body {
 	const char *(*name_of)(void *arg, hl_type_id id);
 	/* The name of an enumerator; NULL: the one it has. */
 	const char *(*enumerator)(void *arg, const struct hl_member *member);
+	/* The alignment of a struct, class or union as it was written before; 0: its own. */
+	uint32_t (*align_of)(void *arg, hl_type_id id);
 	struct hl_shape *scratch;	/* for the outermost type */
 	const char *const *changed;	/* as for hl_picture_of_placing() */
 

@@ -79,6 +79,7 @@ struct compilable {
 	int error;
 	uint8_t *state;			/* of each type */
 	const char **name;		/* of each type: what it is called here, NULL: its own name */
+	uint32_t *align;		/* of each type: that with which it was written, 0: not yet */
 	hl_type_id *seen;		/* all types that were reached */
 	hl_type_id *plan;		/* those to be defined, each after those that it needs */
 	uint32_t n_seen, n_plan;
@@ -367,6 +368,11 @@ static const char *name_of(void *arg, hl_type_id id)
 	return ((const struct compilable *)arg)->name[id];
 }
 
+static uint32_t align_of(void *arg, hl_type_id id)
+{
+	return ((const struct compilable *)arg)->align[id];
+}
+
 /* Enumerators are named as they are written: one unnamed enum may stand in two places. */
 static const char *enumerator(void *arg, const struct hl_member *member)
 {
@@ -474,10 +480,14 @@ static void write_definition(struct compilable *c, hl_type_id id)
 		.arg = c,
 		.name_of = name_of,
 		.enumerator = enumerator,
+		.align_of = align_of,
 	};
 
 	if (hl_body_write(&body, id, NULL))
 		fail_nomem(c);
+	if (hl_kind_is_aggregate(c->types->type[id].kind) &&
+	    !hl_placing_explain(&c->placing, c->types, id))
+		c->align[id] = c->placing.align;
 }
 
 static void write_typedef(struct compilable *c, hl_type_id id)
@@ -549,9 +559,11 @@ int hl_compilable(struct hl_text *text, const struct hl_types *types, const hl_t
 
 	c.state = calloc(types->n_types, sizeof(*c.state));
 	c.name = calloc(types->n_types, sizeof(*c.name));
+	c.align = calloc(types->n_types, sizeof(*c.align));
 	c.seen = calloc(types->n_types, sizeof(*c.seen));
 	c.plan = calloc(types->n_types, sizeof(*c.plan));
-	if (!c.state || !c.name || !c.seen || !c.plan || grow_names(&c.tags) || grow_names(&c.ordinary))
+	if (!c.state || !c.name || !c.align || !c.seen || !c.plan || grow_names(&c.tags) ||
+	    grow_names(&c.ordinary))
 		fail_nomem(&c);
 	else
 		write_file(&c, ids, n);
@@ -564,6 +576,7 @@ int hl_compilable(struct hl_text *text, const struct hl_types *types, const hl_t
 	free(c.ordinary.slot);
 	free(c.plan);
 	free(c.seen);
+	free(c.align);
 	free(c.name);
 	free(c.state);
 	hl_placing_free(&c.placing);

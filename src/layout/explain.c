@@ -68,12 +68,19 @@ static bool says_align(const struct explaining *x, const struct hl_member *membe
 	return member->name || (said > natural && !(hl_member_size(x->types, member) % said));
 }
 
+/* No member is more aligned than the whole, whose size shows that: something inside
+ * such a member's type is packed and does not show. */
 static uint32_t member_align(const struct explaining *x, const struct hl_member *member)
 {
+	uint32_t natural = hl_type_align(x->types, member->type);
+
 	if (x->placing->packed)
 		return packed_align(x, member);
-	return says_align(x, member) ? said_align(member->align_log2) :
-				       hl_type_align(x->types, member->type);
+	if (says_align(x, member))
+		return said_align(member->align_log2);
+	while (member->name && !member->bit_size && x->type->size % natural)
+		natural /= 2;
+	return natural;
 }
 
 static void fill_field(struct hl_field *field, const struct explaining *x, uint32_t index)
@@ -135,14 +142,16 @@ static uint64_t explaining_align(const struct explaining *x, uint64_t from, uint
 static bool can_be_aligned(const struct explaining *x, const struct hl_field *field,
 			   uint64_t align)
 {
-	return x->types->member[field->member].name || !(field->size % align);
+	return x->types->member[field->member].name ||
+	       (!x->placing->packed && !(field->size % align));
 }
 
 /* A field that is not where the next free place is: aligned by hand, if the file would
  * not tell and the whole can be as aligned as that, or behind unnamed bit-fields. */
 static void explain_gap(struct explaining *x, struct hl_field *field)
 {
-	uint32_t natural = hl_type_align(x->types, x->types->member[field->member].type);
+	hl_type_id type = hl_type_strip(x->types, x->types->member[field->member].type);
+	uint32_t natural = x->types->type[type].align_log2 ? 1 : hl_type_align(x->types, type);
 	uint64_t end = hl_round_up(x->cursor.end, 8) / 8;
 	uint64_t start = field->bit_offset / 8;
 	uint64_t align = explaining_align(x, end, start, (uint64_t)field->align * 2);
@@ -187,8 +196,7 @@ static int explain_field(struct explaining *x, struct hl_field *field)
 		return -ENOTSUP;
 	if (try_field(x, field) > field->bit_offset) {
 		field->flags |= HL_FIELD_PACKED;
-		if (!field->bits)
-			field->align = 1;
+		field->align = 1;
 	}
 
 	uint64_t start = try_field(x, field);
@@ -285,8 +293,12 @@ static int reset(struct hl_placing *placing, uint32_t n)
 
 static bool is_odd(const struct explaining *x, const struct hl_field *field)
 {
+	const struct hl_member *member = &x->types->member[field->member];
+
 	return field->pad || field->flags & HL_FIELD_PACKED ||
-	       field->align > member_align(x, &x->types->member[field->member]);
+	       field->align > member_align(x, member) ||
+	       (!x->placing->packed && !field->bits &&
+		field->align < hl_type_align(x->types, member->type));
 }
 
 /* How much had to be made up beside the types of the members. */
