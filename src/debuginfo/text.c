@@ -45,14 +45,12 @@ void hl_text_add(struct hl_text *text, const char *bytes, size_t n)
 	text->at[text->len] = '\0';
 }
 
-void hl_text_puts(struct hl_text *text, const char *string)
-{
-	hl_text_add(text, string, strlen(string));
-}
-
 void hl_text_putc(struct hl_text *text, char c)
 {
-	hl_text_add(text, &c, 1);
+	if (!reserve(text, 1))
+		return;
+	text->at[text->len++] = c;
+	text->at[text->len] = '\0';
 }
 
 void hl_text_spaces(struct hl_text *text, size_t n)

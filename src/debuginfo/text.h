@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hl_text {
 	char *at; /* always ends in a zero byte once something was added; NULL before */
@@ -24,7 +25,11 @@ struct hl_text {
 	}
 
 void hl_text_add(struct hl_text *text, const char *bytes, size_t n);
-void hl_text_puts(struct hl_text *text, const char *string);
+/* Inline, so that the length of a literal is known. */
+static inline void hl_text_puts(struct hl_text *text, const char *string)
+{
+	hl_text_add(text, string, strlen(string));
+}
 void hl_text_putc(struct hl_text *text, char c);
 void hl_text_u64(struct hl_text *text, uint64_t value);
 /* The value right-aligned in width columns, for pictures. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "look.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +137,22 @@ struct reading {
 /* What is behind that in a name is not read: it is asked for again and again. */
 #define LONGEST_NAME 128
 
+/* Of ASCII, whatever the locale. */
+static bool is_upper(unsigned char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static bool is_lower(unsigned char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool is_alnum(unsigned char c)
+{
+	return is_lower(c) || is_upper(c) || (c >= '0' && c <= '9');
+}
+
 /* Splits at underscores, at other signs and where lower case turns to upper. */
 static struct reading read_name(const char *name)
 {
@@ -150,8 +165,8 @@ static struct reading read_name(const char *name)
 	pthread_once(&words_once, index_words);
 	for (const char *at = name;; at++) {
 		unsigned char c = at < name + LONGEST_NAME ? (unsigned char)*at : 0;
-		bool ends = !isalnum(c) || (isupper(c) && at > name &&
-					    islower((unsigned char)at[-1]));
+		bool ends = !is_alnum(c) ||
+			    (is_upper(c) && at > name && is_lower((unsigned char)at[-1]));
 
 		if (ends && n) {
 			/* "_t" and a lone "s" are no words. */
@@ -168,8 +183,8 @@ static struct reading read_name(const char *name)
 		/* Template arguments say nothing of the template itself. */
 		if (c == '<')
 			break;
-		if (isalnum(c) && n < LONGEST_WORD)
-			word[n++] = (char)tolower(c);
+		if (is_alnum(c) && n < LONGEST_WORD)
+			word[n++] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
 	}
 	return reading;
 }
