@@ -24,7 +24,8 @@ KERNEL = os.path.join(SOURCE, "tests", "fixtures", "kernel", "changes.c")
 COMPILERS = compilers.all_words()
 FLAGS = {compilers.C: ["-std=gnu11"], compilers.CXX: ["-std=c++17"]}
 
-WANT = re.compile(r"// want(?P<bits>64|32)?(?P<options>( --\S+)*) (?P<name>[\w:<>, ]+): "
+WANT = re.compile(r"// want(?P<bits>64|32)?(?P<options>( --\S+)*)(?P<variable> variable)? "
+                  r"(?P<name>[\w:<>, ]+): "
                   r"(?P<fault>[a-z-]+)"
                   r"(?: (?P<size>\d+)/(?P<lines>\d+)|(?P<none> -(?= |$)))?"
                   r"(?: \[(?P<members>[^]]*)\])?(?: (?P<evidence>.+))?$")
@@ -100,6 +101,8 @@ def is_as_wanted(fault, want):
 
 def check(found, name, wants, where):
     """The faults of the type are those that are wanted, each as it is wanted, no others."""
+    # Variables are listed only where they have a fault.
+    tap.true(wants[0]["variable"] or subjects(found, name), f"{where} keeps no {name}")
     faults = faults_of(found, name)
     said = f"{where}: {name} has\n{show(faults)}"
     kinds = [want["fault"] for want in wants if want["fault"] != "nothing"]
