@@ -21,6 +21,10 @@ static void (*const find_fault[HL_N_FAULTS])(struct hl_find *) = {
 
 /* ---- Putting a fault together ---- */
 
+/* A proposal of more fields is not written out: nobody would read it, and each of several
+ * faults of a struct would have to be written for each that is shown. */
+#define MOST_SHOWN 2048u
+
 /* Names are gathered one behind the other, each with its zero byte; pointers to them are
  * made when the text does not move any more. */
 static void end_name(struct hl_find *find)
@@ -104,7 +108,7 @@ void hl_fault_report(struct hl_find *find, enum hl_fault_kind kind, unsigned sco
 	if (proposal) {
 		fault.size = proposal->size;
 		fault.lines = hl_lines(proposal->size, find->line);
-		if (find->want_text && proposal->n &&
+		if (find->want_text && proposal->n && proposal->n <= MOST_SHOWN &&
 		    hl_picture_of_placing(&find->text, find->types, find->id, proposal,
 					  line_of(find, proposal), changed) == -ENOMEM)
 			find->rc = -ENOMEM;

@@ -4,8 +4,14 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+/* With a sanitizer everything takes several times as much. */
+#ifdef FUZZ_SANITIZED
+#define MOST_SECONDS	60
+#define MOST_MEMORY	(1024L << 10)	/* kilobytes, as getrusage() counts */
+#else
 #define MOST_SECONDS	10
-#define MOST_MEMORY	(512L << 10)	/* kilobytes, as getrusage() counts */
+#define MOST_MEMORY	(512L << 10)
+#endif
 
 void fuzz_watch(bool begin)
 {

@@ -47,7 +47,7 @@ extern bool fuzz_all_parts;
 unsigned fuzz_seed(const uint8_t *data, size_t size);
 
 /* The bounds of the tests without a fuzzer: 10 s of processor time between these two
- * calls, after which a signal ends the program, and 512 MB in all. */
+ * calls, after which a signal ends the program, and 512 MB in all; more with sanitizers. */
 void fuzz_watch(bool begin);
 /* Prints the line of the test with that number. */
 bool fuzz_memory_is_bounded(size_t number);
