@@ -9,12 +9,13 @@
 #include <string.h>
 
 #define FIRST_SLOTS 1024u
-/* Above this a map is given back when it is cleared, not kept for the next unit. */
-#define MOST_KEPT 65536u
+/* Above this (4 MB) a map is given back when it is cleared, not kept for the next unit. */
+#define MOST_KEPT (1u << 18)
 
 int hl_die_map_init(struct hl_die_map *map)
 {
 	map->used = 0;
+	map->round = 1;
 	map->slots = FIRST_SLOTS;
 	map->slot = calloc(map->slots, sizeof(*map->slot));
 	return map->slot ? 0 : -ENOMEM;
@@ -28,56 +29,72 @@ void hl_die_map_free(struct hl_die_map *map)
 
 void hl_die_map_clear(struct hl_die_map *map)
 {
-	if (map->slots > MOST_KEPT) {
-		struct hl_die_map fresh;
+	struct hl_die_map fresh;
 
-		if (!hl_die_map_init(&fresh)) {
-			hl_die_map_free(map);
-			*map = fresh;
-			return;
-		}
+	if (map->slots > MOST_KEPT && !hl_die_map_init(&fresh)) {
+		hl_die_map_free(map);
+		*map = fresh;
+		return;
 	}
-	if (map->used)
-		memset(map->slot, 0, map->slots * sizeof(*map->slot));
 	map->used = 0;
+	if (++map->round)
+		return;
+	memset(map->slot, 0, map->slots * sizeof(*map->slot));
+	map->round = 1;
 }
 
-static uint32_t find(const struct hl_die_slot *slot, uint32_t slots, const void *die)
+/* The slot of the DIE, or the free one where it would go. */
+static struct hl_die_slot *find(const struct hl_die_map *map, const void *die)
 {
-	uint32_t at = (uint32_t)(((uintptr_t)die * 0x9e3779b97f4a7c15u) >> 32) & (slots - 1);
+	uint32_t mask = map->slots - 1;
+	uint32_t at = (uint32_t)(((uintptr_t)die * 0x9e3779b97f4a7c15u) >> 32) & mask;
 
-	while (slot[at].die && slot[at].die != die)
-		at = (at + 1) & (slots - 1);
-	return at;
+	while (map->slot[at].round == map->round && map->slot[at].die != die)
+		at = (at + 1) & mask;
+	return &map->slot[at];
 }
 
 int64_t hl_die_map_get(const struct hl_die_map *map, const void *die)
 {
-	const struct hl_die_slot *slot = &map->slot[find(map->slot, map->slots, die)];
+	const struct hl_die_slot *slot = find(map, die);
 
-	return slot->die ? (int64_t)slot->value : -1;
+	return slot->round == map->round ? (int64_t)slot->value : -1;
+}
+
+static int widen(struct hl_die_map *map)
+{
+	struct hl_die_map wide = { .slots = map->slots * 2, .used = map->used, .round = 1 };
+
+	wide.slot = calloc(wide.slots, sizeof(*wide.slot));
+	if (!wide.slot)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < map->slots; i++) {
+		const struct hl_die_slot *slot = &map->slot[i];
+
+		if (slot->round == map->round)
+			*find(&wide, slot->die) = (struct hl_die_slot){ slot->die, slot->value, 1 };
+	}
+	free(map->slot);
+	*map = wide;
+	return 0;
 }
 
 int hl_die_map_set(struct hl_die_map *map, const void *die, uint32_t value)
 {
-	if (map->used >= map->slots / 2) {
-		uint32_t slots = map->slots * 2;
-		struct hl_die_slot *slot = calloc(slots, sizeof(*slot));
+	struct hl_die_slot *slot = find(map, die);
 
-		if (!slot)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < map->slots; i++)
-			if (map->slot[i].die)
-				slot[find(slot, slots, map->slot[i].die)] = map->slot[i];
-		free(map->slot);
-		map->slot = slot;
-		map->slots = slots;
+	if (slot->round == map->round) {
+		slot->value = value;
+		return 0;
 	}
-	struct hl_die_slot *slot = &map->slot[find(map->slot, map->slots, die)];
+	if (map->used >= map->slots / 2) {
+		int rc = widen(map);
 
-	if (!slot->die)
-		map->used++;
-	slot->die = die;
-	slot->value = value;
+		if (rc)
+			return rc;
+		slot = find(map, die);
+	}
+	map->used++;
+	*slot = (struct hl_die_slot){ die, value, map->round };
 	return 0;
 }

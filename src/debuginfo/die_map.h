@@ -9,13 +9,15 @@
 
 /* Where a thread remembers what it has read: DIE to type, DIE to scope. */
 struct hl_die_slot {
-	const void *die; /* address of the DIE; NULL: free */
+	const void *die; /* address of the DIE */
 	uint32_t value;
+	uint32_t round; /* in use if it is that of the map */
 };
 
 struct hl_die_map {
 	struct hl_die_slot *slot;
 	uint32_t slots, used;
+	uint32_t round; /* grows when the map is cleared; never 0 */
 };
 
 int hl_die_map_init(struct hl_die_map *map);

@@ -20,6 +20,8 @@
 #define IN_PROGRESS UINT32_MAX
 /* How deep trees of DIEs are followed. */
 #define MAX_TREE 128
+/* DIEs whose scope is remembered from one unit to the next. */
+#define MOST_SCOPES (1u << 16)
 
 /* What the attributes of one DIE say, read in one pass. */
 struct facts {
@@ -1370,6 +1372,16 @@ static void walk(struct walk *w, Dwarf_Die *parent, bool in_function, int depth)
 	} while (!r->rc && !dwarf_siblingof(&die, &die));
 }
 
+/* Units that refer to each other (link-time optimization) need the scopes of those
+ * before; but not without a bound. */
+static void forget_scopes(struct hl_dwarf_reader *r)
+{
+	if (r->scopes.used < MOST_SCOPES)
+		return;
+	hl_die_map_clear(&r->scopes);
+	hl_die_map_clear(&r->indexed);
+}
+
 static void forget_files(struct hl_dwarf_reader *r)
 {
 	for (uint32_t i = 0; i < r->n_files; i++)
@@ -1383,8 +1395,7 @@ int hl_dwarf_reader_init(struct hl_dwarf_reader *reader, struct hl_store *store)
 	reader->scratch = malloc(reader->scratch_room * sizeof(*reader->scratch));
 	if (!reader->scratch || hl_die_map_init(&reader->types) ||
 	    hl_die_map_init(&reader->scopes) || hl_die_map_init(&reader->indexed) ||
-	    hl_die_map_init(&reader->imported) ||
-	    hl_die_map_init(&reader->lines.known)) {
+	    hl_die_map_init(&reader->imported) || hl_die_map_init(&reader->lines.known)) {
 		hl_dwarf_reader_free(reader);
 		return -ENOMEM;
 	}
@@ -1446,6 +1457,7 @@ int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint64_t
 		reader->address_size = address_size;
 	walk(&w, unit, false, 0);
 	hl_die_map_clear(&reader->types);
+	forget_scopes(reader);
 	forget_files(reader);
 	return reader->rc;
 }

@@ -155,9 +155,9 @@ static bool units_overlap(struct hl_dwp *p, const struct index *index)
 {
 	for (uint32_t c = 0; c < index->columns; c++) {
 		uint32_t id = get32(index->id + 4ul * c);
-		const Elf64_Shdr *section = id == 1 ? section_by_name(p, ".debug_info.dwo") :
-					    id == 2 ? section_by_name(p, ".debug_types.dwo") :
-						      NULL;
+		const Elf64_Shdr *section = id == 1   ? section_by_name(p, ".debug_info.dwo")
+					    : id == 2 ? section_by_name(p, ".debug_types.dwo")
+						      : NULL;
 		uint64_t sum = 0;
 
 		for (uint32_t row = 0; section && row < index->units; row++)
@@ -380,7 +380,8 @@ static const unsigned char *find_slot(const struct index *index, const void *sig
 	uint32_t mask = index->slots - 1, at = (uint32_t)value & mask;
 	uint32_t step = ((uint32_t)(value >> 32) & mask) | 1;
 
-	for (uint32_t tries = 0; tries < index->slots && tries < MOST_TRIES; tries++, at = (at + step) & mask) {
+	for (uint32_t tries = 0; tries < index->slots && tries < MOST_TRIES;
+	     tries++, at = (at + step) & mask) {
 		uint32_t row = get32(index->row + 4ul * at);
 
 		if (!row || row > index->units)

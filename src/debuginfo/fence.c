@@ -25,9 +25,10 @@ static uint64_t add(uint64_t a, uint64_t b)
 /* The GNU form, in sections called .zdebug_...: "ZLIB" and the size, big-endian. */
 static uint64_t gnu_size(Elf *elf, const GElf_Shdr *header)
 {
-	Elf_Data *data = header->sh_size < 12 ? NULL :
-						elf_getdata_rawchunk(elf, (int64_t)header->sh_offset,
-								     12, ELF_T_BYTE);
+	Elf_Data *data =
+		header->sh_size < 12
+			? NULL
+			: elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, 12, ELF_T_BYTE);
 	uint64_t size = 0;
 
 	if (!data || memcmp(data->d_buf, "ZLIB", 4))
@@ -84,7 +85,7 @@ int hl_fence_file(int fd, const char *path, struct hl_error *err)
 	size_t size;
 
 	if (!elf)
-		return 0;	/* whoever opens it in earnest says why */
+		return 0; /* whoever opens it in earnest says why */
 	if (elf_kind(elf) == ELF_K_ELF)
 		bytes = expanded_size(elf);
 	else if (elf_kind(elf) == ELF_K_AR)
@@ -93,7 +94,8 @@ int hl_fence_file(int fd, const char *path, struct hl_error *err)
 		most = add(most, (uint64_t)size * MOST_GROWTH);
 	elf_end(elf);
 	if (bytes > most)
-		return hl_fail(err, -E2BIG, "%s: its compressed sections would take %llu bytes, more "
+		return hl_fail(err, -E2BIG,
+			       "%s: its compressed sections would take %llu bytes, more "
 			       "than any compression of debug information saves",
 			       path, (unsigned long long)bytes);
 	return 0;
@@ -110,7 +112,8 @@ static Elf_Data *find_data(Elf *elf, const char *const *wanted)
 		return NULL;
 	while ((section = elf_nextscn(elf, section))) {
 		const char *name = gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS
-			? elf_strptr(elf, names, header.sh_name) : NULL;
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
 
 		for (const char *const *one = wanted; name && *one; one++)
 			if (!strcmp(name, *one))
@@ -125,8 +128,8 @@ static Elf_Data *find_data(Elf *elf, const char *const *wanted)
 struct abbreviations {
 	Dwarf *dwarf;
 	const unsigned char *start, *end;
-	const unsigned char *table;	/* the one that was met last ... */
-	uint64_t n;			/* ... and how many it has */
+	const unsigned char *table; /* the one that was met last ... */
+	uint64_t n; /* ... and how many it has */
 	uint64_t kept, looked, bytes;
 };
 
@@ -216,7 +219,7 @@ int hl_fence_units(Dwarf *dwarf, const char *path, struct hl_error *err)
 	a.start = data->d_buf;
 	a.end = a.start + data->d_size;
 	count_units(&a, NULL);
-	count_units(&a, &signature);	/* those of .debug_types */
+	count_units(&a, &signature); /* those of .debug_types */
 	if (too_many(&a))
 		return hl_fail(err, -E2BIG, "%s: its units would need more than %llu abbreviations",
 			       path, (unsigned long long)(a.kept > a.looked ? a.kept : a.looked));
@@ -243,7 +246,8 @@ static uint64_t table_size(Dwarf *dwarf, const Elf_Data *data, uint64_t offset)
 
 int hl_fence_lines(struct hl_fence_lines *lines, Dwarf_Die *unit)
 {
-	static const char *const names[] = { ".debug_line", ".zdebug_line", ".debug_line.dwo", NULL };
+	static const char *const names[] = { ".debug_line", ".zdebug_line", ".debug_line.dwo",
+					     NULL };
 	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
 	Dwarf_Attribute attr;
 	Dwarf_Word offset;
@@ -259,7 +263,7 @@ int hl_fence_lines(struct hl_fence_lines *lines, Dwarf_Die *unit)
 	if (!lines->data || !lines->data->d_buf ||
 	    dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &offset) ||
 	    lines->data->d_size < 4 || offset > lines->data->d_size - 4)
-		return 1;	/* there is nothing that libdw could read */
+		return 1; /* there is nothing that libdw could read */
 	table = (const char *)lines->data->d_buf + offset;
 	if (hl_die_map_get(&lines->known, table) >= 0)
 		return 1;
