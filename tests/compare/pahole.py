@@ -238,7 +238,7 @@ def report_all(results):
                      "unexplained"))
     for r in results:
         wrong = sum("second reading" in words for words in r.bad)
-        print(row.format(os.path.basename(r.path)[-32:], r.types, r.second, r.equal,
+        print(row.format(r.path[-32:], r.types, r.second, r.equal,
                          r.explained(), wrong, len(r.bad) - wrong))
     total = collections.Counter()
     for r in results:

@@ -9,7 +9,7 @@ the resident set. Quoted is the median with the range. Where other work keeps th
 processors busy, the CPU time is what to look at.
 
 Exit status: 0 when Hotline takes at most half of pahole's time (wall) and at most half
-of its memory, on each file; 1 when not."""
+of its memory, on each file; 1 when not, 2 when one of them fails."""
 
 import argparse
 import os
@@ -46,6 +46,7 @@ def run(command):
     wall, processor, peak, status = map(float, result.stdout.split())
     if status:
         print(f"speed.py: {' '.join(command)}: wait status {status:.0f}", file=sys.stderr)
+        sys.exit(2)
     return wall, processor, peak / 1024
 
 
@@ -68,8 +69,8 @@ def measure(hotline, path, runs):
         ratios = [b / max(a, 1e-9) for a, b in zip(mine, yours)]
         short = what != "CPU s" and statistics.median(ratios) < TARGET
         met = met and not short
-        print("{:24} {:9} {:>22} {:>22} {:>18}{}".format(
-            os.path.basename(path)[-24:], what, spread(mine, digits), spread(yours, digits),
+        print("{:30} {:9} {:>22} {:>22} {:>18}{}".format(
+            path[-30:], what, spread(mine, digits), spread(yours, digits),
             spread(ratios, 2), "  short of the target" if short else ""), flush=True)
     return met
 
@@ -85,7 +86,7 @@ def main():
     if not shutil.which("pahole"):
         print("speed.py: needs pahole", file=sys.stderr)
         sys.exit(2)
-    print("{:24} {:9} {:>22} {:>22} {:>18}".format(
+    print("{:30} {:9} {:>22} {:>22} {:>18}".format(
         "file", "", "hotline", "pahole", "pahole / hotline"))
     met = [measure(arguments.hotline, path, arguments.runs) for path in arguments.files]
     sys.exit(0 if all(met) else 1)
