@@ -227,10 +227,14 @@ static hl_type_id element_type(const struct hl_types *types, hl_type_id id)
  * one it had: packed is not told, only guessed from what it does. */
 static uint32_t written_align(const struct hl_body *b, const struct hl_member *member)
 {
-	hl_type_id id = element_type(b->types, member->type);
 	const struct hl_body_level *inner = level(b)->inner;
-	const struct hl_type *type = &b->types->type[id];
 	uint32_t align = 0;
+
+	if (!inner && !b->align_of)
+		return hl_type_align(b->types, member->type);
+
+	hl_type_id id = element_type(b->types, member->type);
+	const struct hl_type *type = &b->types->type[id];
 
 	if (hl_kind_is_aggregate(type->kind) && type->name && b->align_of)
 		align = b->align_of(b->arg, id);

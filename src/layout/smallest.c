@@ -3,13 +3,13 @@
  * The order of fields that makes a struct smallest.
  *
  * The fields are cut into sections at each HL_FIELD_NEW_LINE and each member of no
- * size, which marks where a group begins, and a section into items that stay together.  A pass walks the items in some order, and whenever
- * the next one would leave a hole it first fetches a later one that fits in.
- * Walked in the order of the source, it moves little; when that is not enough,
- * the items are walked by falling alignment, which leaves no holes between
- * objects whose size is a multiple of their alignment.  What these passes
- * cannot prove to be least (bit-fields, over-aligned members) is searched
- * through when the items are few.
+ * size, which marks where a group begins, and a section into items that stay
+ * together.  A pass walks the items in some order, and whenever the next one would
+ * leave a hole it first fetches a later one that fits in.  Walked in the order of the
+ * source, it moves little; when that is not enough, the items are walked by falling
+ * alignment, which leaves no holes between objects whose size is a multiple of their
+ * alignment.  What these passes cannot prove to be least (bit-fields, over-aligned
+ * members) is searched through when the items are few.
  */
 #include "cursor.h"
 #include "place.h"

@@ -7,22 +7,12 @@ how to read it. Each is compiled by gcc and clang, for 64 and for 32 bits; those
 kernel are read from BTF as well."""
 
 import collections
-import glob
-import json
 import os
 import re
 import shlex
-import shutil
 
-import compilers
-import layout
+import faults
 import tap
-
-SOURCE = os.environ["HOTLINE_SOURCE"]
-FIXTURES = os.path.join(SOURCE, "tests", "fixtures", "faults")
-KERNEL = os.path.join(SOURCE, "tests", "fixtures", "kernel", "changes.c")
-COMPILERS = compilers.all_words()
-FLAGS = {compilers.C: ["-std=gnu11"], compilers.CXX: ["-std=c++17"]}
 
 WANT = re.compile(r"// want(?P<bits>64|32)?(?P<options>( --\S+)*)(?P<variable> variable)? "
                   r"(?P<name>[\w:<>, ]+): "
@@ -46,30 +36,6 @@ def wanted(path):
     return found
 
 
-_objects = {}
-_documents = {}
-
-
-def compiled(compiler, path):
-    """The object of a fixture, made once."""
-    compiler.require()
-    name = re.sub(r"\W", "_", os.path.basename(path) + compiler.name) + ".o"
-    if name not in _objects:
-        _objects[name] = None
-        tap.run_ok([*compiler.command, *FLAGS[compiler.language], "-w", "-g", "-c", path, "-o",
-                    layout.path(name)])
-        _objects[name] = layout.path(name)
-    tap.true(_objects[name], f"{path} does not compile")
-    return _objects[name]
-
-
-def document(path, *options):
-    """What the command says of an object, read once."""
-    if (path, options) not in _documents:
-        _documents[path, options] = json.loads(layout.layout_ok("--json", "--all", *options, path))
-    return _documents[path, options]
-
-
 def subjects(found, name):
     """The types and variables of that name."""
     return [t for t in found["types"]
@@ -81,10 +47,10 @@ def faults_of(found, name):
     return [f for f in found["faults"] if f["type"] in ids]
 
 
-def show(faults):
+def show(shown):
     return "".join(f"{f['fault']} {f['score']} {f['members']}\n  {f['evidence']}\n  {f['advice']}\n"
                    f"  {f['proposal'] and (f['proposal']['size'], f['proposal']['lines'])}\n"
-                   for f in faults) or "nothing\n"
+                   for f in shown) or "nothing\n"
 
 
 def is_as_wanted(fault, want):
@@ -103,52 +69,37 @@ def check(found, name, wants, where):
     """The faults of the type are those that are wanted, each as it is wanted, no others."""
     # Variables are listed only where they have a fault.
     tap.true(wants[0]["variable"] or subjects(found, name), f"{where} keeps no {name}")
-    faults = faults_of(found, name)
-    said = f"{where}: {name} has\n{show(faults)}"
+    found_faults = faults_of(found, name)
+    said = f"{where}: {name} has\n{show(found_faults)}"
     kinds = [want["fault"] for want in wants if want["fault"] != "nothing"]
-    tap.equal(sorted(f["fault"] for f in faults), sorted(kinds), said)
+    tap.equal(sorted(f["fault"] for f in found_faults), sorted(kinds), said)
     for want in wants:
         if want["fault"] != "nothing":
-            fault = next(f for f in faults if f["fault"] == want["fault"])
+            fault = next(f for f in found_faults if f["fault"] == want["fault"])
             tap.true(is_as_wanted(fault, want), f"{said}wanted {want[0]}")
-
-
-def compilers_for(path, bits):
-    language = compilers.CXX if path.endswith(".cc") else compilers.C
-    flag = [] if bits == "64" else ["-m32"]
-    return [c for c in COMPILERS if c.language == language and c.command[1:] == flag]
 
 
 def check_fixture(path, key, wants):
     """By both compilers; a type that only one keeps is an error of the fixture."""
     bits, options, name = key
-    for compiler in compilers_for(path, bits):
-        check(document(compiled(compiler, path), *shlex.split(options)), name, wants, compiler.name)
+    for compiler in faults.compilers_for(path, bits):
+        check(faults.document(faults.compiled(compiler, path), *shlex.split(options)), name, wants, compiler.name)
 
 
 def check_btf(path, key, wants):
     """The same from the BTF that pahole makes of the object."""
     bits, options, name = key
-    for compiler in compilers_for(path, bits):
-        check(document(to_btf(compiled(compiler, path)), *shlex.split(options)), name, wants,
+    for compiler in faults.compilers_for(path, bits):
+        check(faults.document(faults.to_btf(faults.compiled(compiler, path)), *shlex.split(options)), name, wants,
               f"BTF of {compiler.name}")
 
 
-def to_btf(path):
-    if not shutil.which("pahole"):
-        raise tap.Skip("no pahole, which makes BTF")
-    if not os.path.exists(path + ".btf"):
-        tap.run_ok(["pahole", "--btf_encode_detached=" + path + ".btf", path])
-    return path + ".btf"
-
-
-for kernel_key, kernel_list in wanted(KERNEL).items():
+for kernel_key, kernel_list in wanted(faults.KERNEL).items():
     kernel_name = f"{kernel_key[0]} {kernel_key[2]}: " + ", ".join(w["fault"] for w in kernel_list)
-    tap.add("kernel, DWARF: " + kernel_name, check_fixture, KERNEL, kernel_key, kernel_list)
-    tap.add("kernel, BTF: " + kernel_name, check_btf, KERNEL, kernel_key, kernel_list)
+    tap.add("kernel, DWARF: " + kernel_name, check_fixture, faults.KERNEL, kernel_key, kernel_list)
+    tap.add("kernel, BTF: " + kernel_name, check_btf, faults.KERNEL, kernel_key, kernel_list)
 
-for fixture in sorted(glob.glob(os.path.join(FIXTURES, "*.c")) +
-                      glob.glob(os.path.join(FIXTURES, "*.cc"))):
+for fixture in faults.FIXTURES:
     for want_key, want_list in wanted(fixture).items():
         tap.add(f"{os.path.basename(fixture)}: {' '.join(want_key[:2]).strip()} {want_key[2]}: "
                 + ", ".join(w["fault"] for w in want_list),

@@ -308,6 +308,66 @@ for version in (4, 5):
     tap.add(f"dwz -m, DWARF {version}", dwz_shared, version)
 
 
+# ---- The same of a C++ program in other forms. ----
+
+TEMPLATES = """
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+namespace NAME {
+struct Own { std::map<std::string, std::vector<int>> m; std::function<int(int)> f; };
+Own own;
+int use(std::string s) { own.m[s].push_back(1); return own.f(3); }
+}
+"""
+
+
+def cxx_program(at, compiler, *flags):
+    at.write("main.cc", "int main() { return 0; }")
+    for name in ("one", "two"):
+        at.write(name + ".cc", TEMPLATES.replace("NAME", name))
+    at.run(compiler, "-std=c++17", *flags, "one.cc", "two.cc", "main.cc", "-o", "program")
+
+
+def summary(document):
+    """All types, without what depends on where they were found."""
+    return sorted((ruler.full_name(one), one["kind"], one["size"], one["align"], one["declared"],
+                   str(one["members"])) for one in document["types"])
+
+
+@tap.case("C++: dwz changes nothing")
+def cxx_dwz():
+    with work() as at:
+        need("dwz")
+        cxx_program(at, "g++", "-g")
+        before = summary(ruler.read(at.path("program")))
+        tap.true(len(before) > 50, f"only {len(before)} types")
+        at.run("dwz", "program")
+        tap.equal(summary(ruler.read(at.path("program"))), before)
+
+
+def cxx_package(compiler, packer, version, *flags):
+    with work() as at:
+        cxx_program(at, compiler, "-g", f"-gdwarf-{version}", "-gsplit-dwarf", *flags)
+        before = ruler.read(at.path("program"))
+        need(packer)
+        pack(at, packer)
+        for name in glob.glob(at.path("*.dwo")):
+            os.remove(name)
+        for threads in ("1", "2", "5"):
+            after = ruler.read("--threads", threads, at.path("program"))
+            tap.equal(after["skipped"], 0, after["first_skipped"])
+            tap.equal(summary(after), summary(before), f"{threads} threads")
+
+
+for version, compiler, packer in ((4, "g++", "dwp"), (5, "clang++", "llvm-dwp")):
+    tap.add(f"C++: a package has what its parts had, DWARF {version}", cxx_package, compiler,
+            packer, version)
+    tap.add(f"C++: the same with type units, DWARF {version}", cxx_package, compiler, packer,
+            version, "-fdebug-types-section")
+
+
 # ---- Link-time optimization. ----
 
 def lto(compiler, *flags):
