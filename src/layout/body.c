@@ -247,9 +247,9 @@ static uint32_t written_align(const struct hl_body *b, const struct hl_member *m
 static bool is_packed_alone(const struct hl_body *b, const struct hl_field *field,
 			    const struct hl_member *member)
 {
-	return field && !level(b)->placing->packed &&
+	return field && member->name && !level(b)->placing->packed &&
 	       (field->flags & HL_FIELD_PACKED ||
-		(!field->bits && member->name && field->align < written_align(b, member)));
+		(!field->bits && field->align < written_align(b, member)));
 }
 
 /* The alignment that the member has if nothing is said at it. */
@@ -413,9 +413,11 @@ struct member_writing {
 	struct hl_body *body;
 	const struct hl_member *member;
 	uint64_t offset;
+	bool loose;		/* it has no name, and lies where its type's alignment is no use */
 };
 
-static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing);
+static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
+			    bool loose);
 static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs);
 
 static void write_unnamed(void *arg, hl_type_id id)
@@ -442,7 +444,7 @@ static void write_unnamed(void *arg, hl_type_id id)
 		b->last_line = UINT64_MAX;
 	}
 	if (enter_level(b)) {
-		write_aggregate(b, id, NULL);
+		write_aggregate(b, id, NULL, w->loose && by_value);
 		leave_level(b);
 	}
 	b->base = base;
@@ -479,10 +481,23 @@ static bool may_be_open(const struct hl_body *b, const struct hl_member *member)
 	       member == &b->types->member[type->first + type->count - 1];
 }
 
-static void write_declaration(struct hl_body *b, const struct hl_member *member,
-			      uint64_t offset, const char *changed)
+static const char *changed_text(const struct hl_body *b, uint32_t member)
 {
-	struct member_writing w = { .body = b, .member = member, .offset = offset };
+	return b->changed && !b->depth ? b->changed[member - level(b)->type->first]
+				       : NULL;
+}
+
+static void write_declaration(struct hl_body *b, const struct hl_slot *slot,
+			      const struct hl_field *field)
+{
+	const struct hl_member *member = &b->types->member[slot->member];
+	const char *changed = changed_text(b, slot->member);
+	struct member_writing w = {
+		.body = b,
+		.member = member,
+		.offset = slot->offset,
+		.loose = field && !member->name && field->flags & HL_FIELD_PACKED,
+	};
 	unsigned indent = (b->depth + 1) * 8;
 	struct hl_declarator d = {
 		.text = b->text,
@@ -505,12 +520,6 @@ static void write_declaration(struct hl_body *b, const struct hl_member *member,
 	}
 }
 
-static const char *changed_text(const struct hl_body *b, uint32_t member)
-{
-	return b->changed && !b->depth ? b->changed[member - level(b)->type->first]
-				       : NULL;
-}
-
 static void write_member(struct hl_body *b, const struct hl_slot *slot,
 			 const struct hl_field *field)
 {
@@ -525,11 +534,9 @@ static void write_member(struct hl_body *b, const struct hl_slot *slot,
 	} else if (member->flags & HL_MEMBER_VPTR) {
 		hl_text_puts(b->text, "/* vptr */");
 	} else {
-		const char *changed = changed_text(b, slot->member);
-
-		write_declaration(b, member, slot->offset, changed);
+		write_declaration(b, slot, field);
 		/* What is declared anew brings its own attributes. */
-		if (!changed)
+		if (!changed_text(b, slot->member))
 			write_attributes(b, field, member);
 		hl_text_putc(b->text, ';');
 	}
@@ -725,7 +732,8 @@ static void write_closing(struct hl_body *b, unsigned tabs, struct hl_body_level
 }
 
 /* Finds what has to be written; the level's arrays are used again from type to type. */
-static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing)
+static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
+		    bool loose)
 {
 	struct hl_body_level *l = level(b);
 	unsigned line = b->line ? b->line : 1;
@@ -737,7 +745,8 @@ static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *p
 	l->sum_paddings = l->sum_forced_holes = 0;
 	l->placing = placing;
 	if (!placing) {
-		error = hl_placing_explain(&l->own, b->types, id);
+		error = loose ? hl_placing_explain_loose(&l->own, b->types, id) :
+				hl_placing_explain(&l->own, b->types, id);
 		l->placing = error ? NULL : &l->own;
 	}
 	if (error != -ENOMEM)
@@ -762,9 +771,10 @@ static void write_type_attributes(struct hl_body *b)
 		write_aligned(b->text, align);
 }
 
-static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing)
+static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
+			    bool loose)
 {
-	measure(b, id, placing);
+	measure(b, id, placing, loose);
 	write_name(b, id);
 	write_bases(b, level(b)->type);
 	hl_text_puts(b->text, " {\n");
@@ -870,7 +880,7 @@ int hl_body_write(struct hl_body *b, hl_type_id id, const struct hl_placing *pla
 	if (b->types->type[id].kind == HL_ENUM)
 		write_enum(b, id, 0);
 	else
-		write_aggregate(b, id, placing);
+		write_aggregate(b, id, placing, false);
 	free_levels(b);
 	b->level = NULL;
 	return b->error ? b->error : b->text->failed ? -ENOMEM : 0;

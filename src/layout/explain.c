@@ -19,6 +19,7 @@ struct explaining {
 	const struct hl_types *types;
 	const struct hl_type *type;
 	struct hl_placing *placing;
+	bool loose;			/* nothing that asks for alignment counts */
 	struct hl_cursor before;	/* without the last field that was placed ... */
 	struct hl_cursor cursor;	/* ... and with it */
 };
@@ -51,7 +52,7 @@ static uint32_t packed_align(const struct explaining *x, const struct hl_member 
 {
 	uint32_t said = said_align(member->align_log2);
 
-	if (!member->name || x->type->size % said || member->bit_offset / 8 % said)
+	if (x->loose || !member->name || x->type->size % said || member->bit_offset / 8 % said)
 		return 1;
 	return said;
 }
@@ -131,7 +132,7 @@ static uint64_t explaining_align(const struct explaining *x, uint64_t from, uint
 {
 	uint64_t align = at_least;
 
-	if (!x->types->align_untold)
+	if (!x->types->align_untold || x->loose)
 		return 0;
 	while (align <= to - from && align < MAX_ALIGN)
 		align *= 2;
@@ -217,6 +218,8 @@ static uint64_t size_align(const struct explaining *x, hl_type_id id, uint64_t u
 	uint32_t known = hl_type_align(x->types, id);
 	bool counts = !x->placing->packed || x->types->align_untold || x->type->align_log2;
 
+	if (x->loose)
+		return 0;
 	if (counts && known > x->cursor.align && hl_round_up(used, known) == x->type->size)
 		return known;
 	return explaining_align(x, used, x->type->size, (uint64_t)x->cursor.align * 2);
@@ -255,7 +258,7 @@ static int explain_as(struct explaining *x, hl_type_id id, bool packed)
 
 	placing->packed = packed;
 	placing->tail = 0;
-	placing->min_align = said_align(x->type->align_log2);
+	placing->min_align = x->loose ? 1 : said_align(x->type->align_log2);
 	x->cursor = hl_cursor_begin(placing);
 	for (uint32_t i = 0; !error && i < placing->n; i++) {
 		fill_field(&placing->field[i], x, x->type->first + i);
@@ -326,12 +329,14 @@ static int explain_either(struct explaining *x, hl_type_id id)
 	return explain_as(x, id, packed);
 }
 
-int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id)
+static int explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id,
+		   bool loose)
 {
 	struct explaining x = {
 		.types = types,
 		.type = &types->type[hl_type_strip(types, id)],
 		.placing = placing,
+		.loose = loose,
 	};
 
 	if (!is_known_form(types, x.type))
@@ -342,10 +347,21 @@ int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types,
 	if (error)
 		return error;
 	placing->overlay = x.type->kind == HL_UNION;
-	error = explain_either(&x, id);
+	error = loose ? explain_as(&x, id, true) : explain_either(&x, id);
 	if (!error)
 		bind_fields(placing, types);
 	return error;
+}
+
+int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id)
+{
+	return explain(placing, types, id, false);
+}
+
+int hl_placing_explain_loose(struct hl_placing *placing, const struct hl_types *types,
+			     hl_type_id id)
+{
+	return explain(placing, types, id, true);
 }
 
 /* Room that was left on purpose, but not between bit-fields, has a meaning that

@@ -56,6 +56,10 @@ void hl_placing_free(struct hl_placing *placing);
  * The fields' memory is used again from call to call through the same struct,
  * which must be zero at first. */
 int hl_placing_explain(struct hl_placing *placing, const struct hl_types *types, hl_type_id id);
+/* The same for a type that lies where no alignment allows it: packed, to be aligned as
+ * a byte, whatever is said of it. */
+int hl_placing_explain_loose(struct hl_placing *placing, const struct hl_types *types,
+			     hl_type_id id);
 
 /* A copy whose fields can be reordered or changed. */
 int hl_placing_copy(struct hl_placing *to, const struct hl_placing *from);
