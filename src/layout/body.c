@@ -7,27 +7,27 @@
 #include <stdlib.h>
 
 /* Where the comments begin, and the names: columns as pahole has them. */
-#define COMMENT_COLUMN	57
-#define NAME_COLUMN	34
+#define COMMENT_COLUMN 57
+#define NAME_COLUMN 34
 
 /* Members of unnamed structs inside a picture: in a damaged file they can double with
  * each level. */
-#define MAX_WRITTEN	65536
+#define MAX_WRITTEN 65536
 
 /* Members of the members' types that are looked at for padding in one picture. */
-#define MAX_LOOKED	1000000
+#define MAX_LOOKED 1000000
 
 /* Bytes of unnamed padding that are written as bit-fields; more become an array. */
-#define MAX_PAD_FIELDS	64
+#define MAX_PAD_FIELDS 64
 
 struct hl_body_level {
-	struct hl_body_level *outer, *inner;	/* inner stays for the next one at that depth */
+	struct hl_body_level *outer, *inner; /* inner stays for the next one at that depth */
 	const struct hl_type *type;
 	hl_type_id id;
-	const struct hl_placing *placing;	/* NULL: the offsets cannot be explained */
+	const struct hl_placing *placing; /* NULL: the offsets cannot be explained */
 	struct hl_placing own;
-	struct hl_shape shape;		/* measured only when there are comments */
-	size_t line_start;		/* of the line being written */
+	struct hl_shape shape; /* measured only when there are comments */
+	size_t line_start; /* of the line being written */
 	/* For the summary. */
 	uint32_t paddings, forced, forced_holes;
 	uint64_t sum_paddings, sum_forced_holes;
@@ -115,8 +115,8 @@ static void write_hole(struct hl_body *b, uint64_t n, const char *unit, const ch
 static void write_holes(struct hl_body *b, uint64_t bytes, uint64_t bits, bool asked)
 {
 	if (bits)
-		write_hole(b, bits, " bit", asked ? " hole, asked for */" :
-						    " hole, try to pack */");
+		write_hole(b, bits, " bit",
+			   asked ? " hole, asked for */" : " hole, try to pack */");
 	if (bytes)
 		write_hole(b, bytes, " byte", " hole, try to pack */");
 }
@@ -148,8 +148,8 @@ static void write_gaps(struct hl_body *b, const struct hl_slot *slot)
 		begin_line(b);
 		hl_text_puts(b->text, "/* XXX last struct has ");
 		hl_text_u64(b->text, padding);
-		hl_text_puts(b->text, padding == 1 ? " byte of padding */" :
-						     " bytes of padding */");
+		hl_text_puts(b->text,
+			     padding == 1 ? " byte of padding */" : " bytes of padding */");
 		end_line(b);
 	}
 	write_holes(b, slot->hole, slot->bit_hole, slot->asked);
@@ -377,8 +377,7 @@ static void write_field_pad(struct hl_body *b, const struct hl_field *field, uin
 		return;
 	if (!field->bits)
 		write_pad(b, at, hl_round_up(at, 8) - at + field->pad);
-	else if (!is_bool(b->types, type) &&
-		 at % (field->size * 8) + field->pad <= field->size * 8)
+	else if (!is_bool(b->types, type) && at % (field->size * 8) + field->pad <= field->size * 8)
 		write_unnamed_as(b, type, field->pad);
 	else
 		write_pad(b, at, field->pad);
@@ -413,7 +412,7 @@ struct member_writing {
 	struct hl_body *body;
 	const struct hl_member *member;
 	uint64_t offset;
-	bool loose;		/* it has no name, and lies where its type's alignment is no use */
+	bool loose; /* it has no name, and lies where its type's alignment is no use */
 };
 
 static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
@@ -468,8 +467,8 @@ static void write_base_class(struct hl_body *b, const struct hl_member *member)
 	hl_text_puts(b->text, hl_keyword(type, false));
 	hl_text_putc(b->text, ' ');
 	hl_text_puts(b->text, hl_type_name(b->types, id));
-	hl_text_puts(b->text, member->flags & HL_MEMBER_VIRTUAL ? " <virtual ancestor>; */" :
-								  " <ancestor>; */");
+	hl_text_puts(b->text, member->flags & HL_MEMBER_VIRTUAL ? " <virtual ancestor>; */"
+								: " <ancestor>; */");
 }
 
 /* C allows an array without a bound as the last of several members of a struct. */
@@ -483,8 +482,7 @@ static bool may_be_open(const struct hl_body *b, const struct hl_member *member)
 
 static const char *changed_text(const struct hl_body *b, uint32_t member)
 {
-	return b->changed && !b->depth ? b->changed[member - level(b)->type->first]
-				       : NULL;
+	return b->changed && !b->depth ? b->changed[member - level(b)->type->first] : NULL;
 }
 
 static void write_declaration(struct hl_body *b, const struct hl_slot *slot,
@@ -585,7 +583,7 @@ static void write_members(struct hl_body *b)
 		}
 		end = field ? field_end(field) : 0;
 		hole = shape->slot[i].hole;
-		if (is_union)		/* each member begins anew, and so does what follows it */
+		if (is_union) /* each member begins anew, and so does what follows it */
 			b->last_line = last_line;
 	}
 	if (placing && placing->tail)
@@ -732,8 +730,7 @@ static void write_closing(struct hl_body *b, unsigned tabs, struct hl_body_level
 }
 
 /* Finds what has to be written; the level's arrays are used again from type to type. */
-static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
-		    bool loose)
+static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing, bool loose)
 {
 	struct hl_body_level *l = level(b);
 	unsigned line = b->line ? b->line : 1;
@@ -745,13 +742,13 @@ static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *p
 	l->sum_paddings = l->sum_forced_holes = 0;
 	l->placing = placing;
 	if (!placing) {
-		error = loose ? hl_placing_explain_loose(&l->own, b->types, id) :
-				hl_placing_explain(&l->own, b->types, id);
+		error = loose ? hl_placing_explain_loose(&l->own, b->types, id)
+			      : hl_placing_explain(&l->own, b->types, id);
 		l->placing = error ? NULL : &l->own;
 	}
 	if (error != -ENOMEM)
-		error = placing ? hl_shape_measure_placing(&l->shape, b->types, id, placing, line) :
-				  hl_shape_measure(&l->shape, b->types, id, line);
+		error = placing ? hl_shape_measure_placing(&l->shape, b->types, id, placing, line)
+				: hl_shape_measure(&l->shape, b->types, id, line);
 	if (error) {
 		b->error = error;
 		l->shape.n_slots = 0;
@@ -840,7 +837,7 @@ static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs)
 	hl_text_puts(b->text, " {\n");
 	for (uint32_t i = 0; i < type->count; i++)
 		write_enumerator(b, type, &b->types->member[type->first + i], tabs);
-	if (!type->count && b->enumerator)	/* C wants one */
+	if (!type->count && b->enumerator) /* C wants one */
 		write_enumerator(b, type, &(struct hl_member){ .name = NULL }, tabs);
 	write_closing(b, tabs, level(b));
 	write_enum_size(b->text, b->types, type);

@@ -15,22 +15,22 @@
 
 /* No compiler's limit, but no name in a program is as long: those of a damaged file, each
  * a copy with a number behind it, could be. */
-#define MAX_IDENTIFIER	2048
+#define MAX_IDENTIFIER 2048
 
 /* How deep one type may lead to another; pointers count as well. */
-#define MAX_REACH	1000
+#define MAX_REACH 1000
 
 /* ---- Sets of names that are taken. ---- */
 
 struct name {
 	const char *text;
 	enum hl_kind kind;
-	unsigned next;			/* number to try for the next of that name, 0: 2 */
+	unsigned next; /* number to try for the next of that name, 0: 2 */
 };
 
 struct names {
-	struct name *slot;		/* open addressing, text NULL: free */
-	size_t n, room;			/* room is a power of two */
+	struct name *slot; /* open addressing, text NULL: free */
+	size_t n, room; /* room is a power of two */
 };
 
 static size_t hash_of(const char *text)
@@ -77,16 +77,16 @@ struct compilable {
 	const struct hl_types *types;
 	struct hl_error *err;
 	int error;
-	uint8_t *state;			/* of each type */
-	const char **name;		/* of each type: what it is called here, NULL: its own name */
-	uint32_t *align;		/* of each type: that with which it was written, 0: not yet */
-	hl_type_id *seen;		/* all types that were reached */
-	hl_type_id *plan;		/* those to be defined, each after those that it needs */
+	uint8_t *state; /* of each type */
+	const char **name; /* of each type: what it is called here, NULL: its own name */
+	uint32_t *align; /* of each type: that with which it was written, 0: not yet */
+	hl_type_id *seen; /* all types that were reached */
+	hl_type_id *plan; /* those to be defined, each after those that it needs */
 	uint32_t n_seen, n_plan;
-	struct names tags, ordinary;	/* the two name spaces of C */
-	char **made;			/* strings made here */
+	struct names tags, ordinary; /* the two name spaces of C */
+	char **made; /* strings made here */
 	size_t n_made, made_room;
-	struct hl_placing placing;	/* scratch */
+	struct hl_placing placing; /* scratch */
 };
 
 static int fail(struct compilable *c, int error, const char *what, const char *name)
@@ -179,7 +179,8 @@ static int check_member(struct compilable *c, const struct hl_type *type,
 			const struct hl_member *member)
 {
 	if (member->flags & (HL_MEMBER_BASE | HL_MEMBER_VPTR | HL_MEMBER_VARIANT))
-		return fail(c, -ENOTSUP, "%s has base classes or virtual functions, "
+		return fail(c, -ENOTSUP,
+			    "%s has base classes or virtual functions, "
 			    "which cannot be written in C",
 			    type->name ? type->name : "a class");
 	if (member->name && !is_identifier(member->name))
@@ -224,8 +225,8 @@ static int check_type(struct compilable *c, hl_type_id id)
 	case HL_RVALUE_REF:
 	case HL_MEMBER_POINTER:
 		return fail(c, -ENOTSUP, "%s cannot be written in C",
-			    type->kind == HL_MEMBER_POINTER ? "a pointer to a member" :
-							      "a reference");
+			    type->kind == HL_MEMBER_POINTER ? "a pointer to a member"
+							    : "a reference");
 	case HL_STRUCT:
 	case HL_CLASS:
 	case HL_UNION:
@@ -260,8 +261,10 @@ static void reach_parts(struct compilable *c, const struct hl_type *type, bool w
 	bool parts_whole = hl_kind_is_aggregate(type->kind);
 
 	if (type->target)
-		reach(c, type->target, type->kind == HL_ARRAY ||
-		      (whole && type->kind != HL_POINTER && type->kind != HL_FUNCTION), depth);
+		reach(c, type->target,
+		      type->kind == HL_ARRAY ||
+			      (whole && type->kind != HL_POINTER && type->kind != HL_FUNCTION),
+		      depth);
 	for (uint32_t i = 0; type->kind != HL_ENUM && i < type->count; i++)
 		reach(c, c->types->member[type->first + i].type, parts_whole, depth);
 }
@@ -346,8 +349,8 @@ static void name_types(struct compilable *c)
 			c->name[id] = base_name(type);
 		else if (type->kind == HL_TYPEDEF && type->name)
 			c->name[id] = take_name(c, &c->ordinary,
-						is_compilers_own(type->name) ? "compilers_own" :
-									       type->name,
+						is_compilers_own(type->name) ? "compilers_own"
+									     : type->name,
 						HL_TYPEDEF);
 		else if (type->kind == HL_OPAQUE)
 			c->name[id] = "__UINTPTR_TYPE__";
@@ -417,8 +420,8 @@ static void write_head(struct compilable *c)
 	hl_text_putc(c->text, '\n');
 }
 
-static void write_assert(struct compilable *c, hl_type_id id, const char *what,
-			 const char *member, uint64_t value)
+static void write_assert(struct compilable *c, hl_type_id id, const char *what, const char *member,
+			 uint64_t value)
 {
 	hl_text_puts(c->text, "_Static_assert(");
 	hl_text_puts(c->text, what);

@@ -8,9 +8,9 @@
 #include "place.h"
 
 struct hl_cursor {
-	uint64_t end;	/* bits: where the next field may begin */
-	uint64_t reach;	/* bytes: what the size must cover, more than end behind a base class */
-	uint32_t align;	/* of the whole so far */
+	uint64_t end; /* bits: where the next field may begin */
+	uint64_t reach; /* bytes: what the size must cover, more than end behind a base class */
+	uint32_t align; /* of the whole so far */
 };
 
 struct hl_cursor hl_cursor_begin(const struct hl_placing *placing);

@@ -7,7 +7,7 @@
 
 /* Types that one declaration may be made of.  Function types that take function
  * types that take function types grow without end otherwise. */
-#define MAX_STEPS	4096
+#define MAX_STEPS 4096
 
 enum { CONST = 1, VOLATILE = 2, RESTRICT = 4, ATOMIC = 8 };
 
@@ -216,8 +216,7 @@ static void write_class(struct hl_declarator *d, const struct hl_type *pointer)
 	hl_text_puts(d->text, "::");
 }
 
-static void write_pointer_left(struct hl_declarator *d, const struct hl_type *pointer,
-			       unsigned set)
+static void write_pointer_left(struct hl_declarator *d, const struct hl_type *pointer, unsigned set)
 {
 	write_left(d, pointer->target, 0);
 	if (binds_tighter(d->types, pointer->target)) {
@@ -231,8 +230,9 @@ static void write_pointer_left(struct hl_declarator *d, const struct hl_type *po
 	}
 	if (pointer->kind == HL_MEMBER_POINTER)
 		write_class(d, pointer);
-	hl_text_puts(d->text, pointer->kind == HL_LVALUE_REF ? "&" :
-			      pointer->kind == HL_RVALUE_REF ? "&&" : "*");
+	hl_text_puts(d->text, pointer->kind == HL_LVALUE_REF   ? "&"
+			      : pointer->kind == HL_RVALUE_REF ? "&&"
+							       : "*");
 	if (set) {
 		write_qualifiers(d->text, set, pointer->language == HL_LANG_CXX);
 		if (!d->text->failed)
@@ -384,8 +384,7 @@ void hl_declarator_write(struct hl_declarator *d, hl_type_id id, const char *nam
 	write_right(d, id);
 }
 
-void hl_declare(struct hl_text *text, const struct hl_types *types, hl_type_id id,
-		const char *name)
+void hl_declare(struct hl_text *text, const struct hl_types *types, hl_type_id id, const char *name)
 {
 	struct hl_declarator d = { .text = text, .types = types };
 

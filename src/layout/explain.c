@@ -13,15 +13,15 @@
 #include <stdlib.h>
 
 /* No larger alignment is put down to an attribute: that of the largest huge page. */
-#define MAX_ALIGN	((uint64_t)1 << 30)
+#define MAX_ALIGN ((uint64_t)1 << 30)
 
 struct explaining {
 	const struct hl_types *types;
 	const struct hl_type *type;
 	struct hl_placing *placing;
-	bool loose;			/* nothing that asks for alignment counts */
-	struct hl_cursor before;	/* without the last field that was placed ... */
-	struct hl_cursor cursor;	/* ... and with it */
+	bool loose; /* nothing that asks for alignment counts */
+	struct hl_cursor before; /* without the last field that was placed ... */
+	struct hl_cursor cursor; /* ... and with it */
 };
 
 static uint32_t said_align(uint8_t align_log2)
@@ -140,8 +140,7 @@ static uint64_t explaining_align(const struct explaining *x, uint64_t from, uint
 }
 
 /* The attribute of an unnamed member is that of its type, which has a size to match. */
-static bool can_be_aligned(const struct explaining *x, const struct hl_field *field,
-			   uint64_t align)
+static bool can_be_aligned(const struct explaining *x, const struct hl_field *field, uint64_t align)
 {
 	return x->types->member[field->member].name ||
 	       (!x->placing->packed && !(field->size % align));
@@ -312,9 +311,8 @@ static unsigned unlikeliness(const struct explaining *x, hl_type_id id)
 
 	for (uint32_t i = 0; i < placing->n; i++)
 		odd += is_odd(x, &placing->field[i]);
-	return 2 * odd + (placing->align != (x->type->align_log2 ?
-						     said_align(x->type->align_log2) :
-						     hl_type_align(x->types, id)));
+	return 2 * odd + (placing->align != (x->type->align_log2 ? said_align(x->type->align_log2)
+								 : hl_type_align(x->types, id)));
 }
 
 /* As packed or not, whichever explains more. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Sizes come from a file; a struct that would grow past this stays here. */
-#define MAX_BITS	((uint64_t)1 << 60)
+#define MAX_BITS ((uint64_t)1 << 60)
 
 static uint64_t clamp_bits(uint64_t bits)
 {

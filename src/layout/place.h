@@ -12,34 +12,34 @@
 #include "debuginfo/debuginfo.h"
 
 /* hl_field.flags */
-#define HL_FIELD_FIXED		0x01	/* must stay at the front, in this order: base, vptr */
-#define HL_FIELD_LAST		0x02	/* must stay at the end: flexible array, virtual base */
-#define HL_FIELD_NEW_LINE	0x04	/* begins a line: the proposal writes aligned(line) on it */
-#define HL_FIELD_WITH_PREVIOUS	0x08	/* goes where the field before it goes: a run of bit-fields */
-#define HL_FIELD_NEW_UNIT	0x10	/* bit-field that begins a unit of its type: behind int :0 */
-#define HL_FIELD_PACKED		0x20	/* this member alone is packed */
+#define HL_FIELD_FIXED 0x01 /* must stay at the front, in this order: base, vptr */
+#define HL_FIELD_LAST 0x02 /* must stay at the end: flexible array, virtual base */
+#define HL_FIELD_NEW_LINE 0x04 /* begins a line: the proposal writes aligned(line) on it */
+#define HL_FIELD_WITH_PREVIOUS 0x08 /* goes where the field before it goes: a run of bit-fields */
+#define HL_FIELD_NEW_UNIT 0x10 /* bit-field that begins a unit of its type: behind int :0 */
+#define HL_FIELD_PACKED 0x20 /* this member alone is packed */
 
 struct hl_field {
-	uint32_t member;	/* index into hl_types.member */
-	uint64_t size;		/* bytes; of a bit-field, of its declared type */
-	uint64_t data_size;	/* bytes that the next field may not use: less than size for a C++ base
+	uint32_t member; /* index into hl_types.member */
+	uint64_t size; /* bytes; of a bit-field, of its declared type */
+	uint64_t data_size; /* bytes that the next field may not use: less than size for a C++ base
 				 * whose tail padding is reused */
-	uint64_t pad;		/* bits left free before it that no alignment explains: int :6 */
-	uint32_t align;		/* bytes, a power of two; 1 for packed without an explicit one */
-	uint16_t bits;		/* width of a bit-field; 0: no bit-field */
+	uint64_t pad; /* bits left free before it that no alignment explains: int :6 */
+	uint32_t align; /* bytes, a power of two; 1 for packed without an explicit one */
+	uint16_t bits; /* width of a bit-field; 0: no bit-field */
 	uint16_t flags;
-	uint64_t bit_offset;	/* the result: memory order, byte * 8 + bit */
+	uint64_t bit_offset; /* the result: memory order, byte * 8 + bit */
 };
 
 struct hl_placing {
 	struct hl_field *field;
 	uint32_t n;
-	uint32_t room;		/* fields that there is memory for */
-	uint32_t min_align;	/* explicit alignment of the whole; 1 otherwise */
+	uint32_t room; /* fields that there is memory for */
+	uint32_t min_align; /* explicit alignment of the whole; 1 otherwise */
 	bool packed;
-	bool overlay;		/* a union: every field begins where it does */
-	uint64_t tail;		/* bytes behind the last field that no alignment explains */
-	uint64_t size;		/* the results */
+	bool overlay; /* a union: every field begins where it does */
+	uint64_t tail; /* bytes behind the last field that no alignment explains */
+	uint64_t size; /* the results */
 	uint32_t align;
 };
 

@@ -6,11 +6,11 @@
 
 /* A bit-field's storage unit is its declared type, unless that has no size that a
  * processor could load at once. */
-#define MAX_UNIT_BYTES	64
+#define MAX_UNIT_BYTES 64
 
 /* Members that one question about virtual bases may look at: the bases of hostile
  * input can share their bases, so that paths are many more than types. */
-#define MAX_BASE_STEPS	4096
+#define MAX_BASE_STEPS 4096
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -77,16 +77,16 @@ static void fill_slot(struct hl_slot *slot, const struct hl_types *types, uint32
 	slot->offset = member->bit_offset / 8;
 	slot->size = hl_member_size(types, member);
 	if ((member->flags & HL_MEMBER_BASE) && !hl_shape_used_bytes(types, member->type))
-		slot->size = 0;		/* an empty base takes no room */
+		slot->size = 0; /* an empty base takes no room */
 }
 
 /* Where a walk over the members, in the order of their offsets, has come to. */
 struct walk {
 	const struct hl_types *types;
 	bool packed;
-	uint64_t end;		/* bits in use so far */
-	uint64_t unit_end;	/* where the storage of an open run of bit-fields ends, else end */
-	struct hl_slot *last;	/* NULL before the first */
+	uint64_t end; /* bits in use so far */
+	uint64_t unit_end; /* where the storage of an open run of bit-fields ends, else end */
+	struct hl_slot *last; /* NULL before the first */
 };
 
 static uint64_t slot_start(const struct hl_slot *slot)
@@ -96,8 +96,8 @@ static uint64_t slot_start(const struct hl_slot *slot)
 
 static uint64_t slot_end(const struct hl_slot *slot)
 {
-	return slot->bit_size ? slot_start(slot) + slot->bit_size :
-				add_u64(slot_start(slot), bits_of(slot->size));
+	return slot->bit_size ? slot_start(slot) + slot->bit_size
+			      : add_u64(slot_start(slot), bits_of(slot->size));
 }
 
 /* Where the unit of the bit-field ends, or the next if it runs over that end. */
@@ -111,8 +111,8 @@ static uint64_t slot_unit_end(const struct hl_slot *slot)
 /* Where the compiler would have put the member if nothing had been asked for. */
 static uint64_t natural_start(const struct walk *walk, const struct hl_slot *slot)
 {
-	uint64_t align = 8 * (uint64_t)hl_member_align(walk->types,
-						      &walk->types->member[slot->member]);
+	uint64_t align =
+		8 * (uint64_t)hl_member_align(walk->types, &walk->types->member[slot->member]);
 
 	if (!slot->bit_size)
 		return round_up(walk->end, walk->packed ? 8 : align);
@@ -165,8 +165,11 @@ static void hand_over_tail(struct hl_shape *shape, struct walk *walk, const stru
 
 	if (!last || last->bit_size || start >= walk->end || slot_end(last) != walk->end)
 		return;
-	if (!hl_kind_is_aggregate(walk->types->type[hl_type_strip(walk->types,
-			walk->types->member[last->member].type)].kind))
+	if (!hl_kind_is_aggregate(
+		    walk->types
+			    ->type[hl_type_strip(walk->types,
+						 walk->types->member[last->member].type)]
+			    .kind))
 		return;
 
 	uint64_t used = hl_shape_used_bytes(walk->types, walk->types->member[last->member].type);
@@ -213,8 +216,9 @@ static uint64_t virtual_bytes(const struct hl_types *types, const struct hl_type
 			break;
 		if (member->flags & HL_MEMBER_VIRTUAL)
 			sum = add_u64(sum, hl_type_size(types, member->type));
-		sum = add_u64(sum, virtual_bytes(types,
-			&types->type[hl_type_strip(types, member->type)], depth + 1, steps));
+		sum = add_u64(sum,
+			      virtual_bytes(types, &types->type[hl_type_strip(types, member->type)],
+					    depth + 1, steps));
 	}
 	return sum;
 }
@@ -233,8 +237,8 @@ static void note_padding(struct hl_shape *shape, const struct walk *walk,
 	shape->bit_padding = clamp_u16(unit_end - end);
 	shape->padding = type->size - round_up(unit_end, 8) / 8;
 	if (type->language == HL_LANG_CXX && shape->padding)
-		shape->padding -= min_u64(shape->padding,
-					  virtual_bytes(walk->types, type, 0, &steps));
+		shape->padding -=
+			min_u64(shape->padding, virtual_bytes(walk->types, type, 0, &steps));
 }
 
 static bool is_virtual(const struct hl_types *types, const struct hl_slot *slot)
@@ -398,7 +402,7 @@ uint64_t hl_shape_padding(const struct hl_types *types, hl_type_id id)
 	const struct hl_type *type = &types->type[hl_type_strip(types, id)];
 	struct walk walk = { .types = types };
 	struct hl_shape sums = { 0 };
-	struct hl_slot slot[2];		/* this one and the last */
+	struct hl_slot slot[2]; /* this one and the last */
 
 	for (uint32_t i = 0; i < type->count; i++) {
 		fill_slot(&slot[i % 2], types, type->first + i);

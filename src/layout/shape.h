@@ -11,35 +11,35 @@
 
 /* One member as a picture or a report shows it. */
 struct hl_slot {
-	uint32_t member;	/* index into hl_types.member */
-	uint64_t offset;	/* bytes; of a bit-field, where the aligned unit of its declared
+	uint32_t member; /* index into hl_types.member */
+	uint64_t offset; /* bytes; of a bit-field, where the aligned unit of its declared
 				 * type that it begins in begins (in a packed struct it may run on
 				 * into the next one, as pahole has it) */
-	uint64_t size;		/* bytes; of a bit-field, of its storage unit */
-	uint16_t bit_offset;	/* bit-field: from the start of that unit, offset * 8 + bit_offset is
+	uint64_t size; /* bytes; of a bit-field, of its storage unit */
+	uint16_t bit_offset; /* bit-field: from the start of that unit, offset * 8 + bit_offset is
 				 * its place in the struct; 0 otherwise */
-	uint16_t bit_size;	/* 0: not a bit-field */
-	uint64_t hole;		/* bytes left free between it and the next member */
-	uint16_t bit_hole;	/* bits left free behind it in its storage unit */
-	bool asked;		/* the bit hole was written in the source (int :6), not left by the compiler */
+	uint16_t bit_size; /* 0: not a bit-field */
+	uint64_t hole; /* bytes left free between it and the next member */
+	uint16_t bit_hole; /* bits left free behind it in its storage unit */
+	bool asked; /* the bit hole was written in the source (int :6), not left by the compiler */
 };
 
 struct hl_shape {
 	uint64_t size;
 	uint32_t align;
-	uint64_t lines;		/* line-sized pieces, the last may be part of one */
+	uint64_t lines; /* line-sized pieces, the last may be part of one */
 	uint32_t holes, bit_holes;
 	uint64_t hole_bytes;
 	uint32_t hole_bits;
-	uint64_t lead;		/* bytes free before the first member */
+	uint64_t lead; /* bytes free before the first member */
 	uint16_t lead_bits;
-	uint64_t padding;	/* bytes behind the last member */
-	uint16_t bit_padding;	/* bits behind the last bit-field in its unit */
-	uint64_t sum_members;	/* bytes of all members that are no bit-fields */
-	uint32_t sum_bits;	/* bits of all bit-fields */
-	struct hl_slot *slot;	/* one a member, in the order of the source */
+	uint64_t padding; /* bytes behind the last member */
+	uint16_t bit_padding; /* bits behind the last bit-field in its unit */
+	uint64_t sum_members; /* bytes of all members that are no bit-fields */
+	uint32_t sum_bits; /* bits of all bit-fields */
+	struct hl_slot *slot; /* one a member, in the order of the source */
 	uint32_t n_slots;
-	uint32_t slot_room;	/* slots that there is memory for */
+	uint32_t slot_room; /* slots that there is memory for */
 };
 
 /* Measures the struct, class, union (or the HL_TYPEDEF of one) id with lines of

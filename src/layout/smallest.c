@@ -19,31 +19,31 @@
 #include <string.h>
 
 /* Items of which all orders are tried: 5040 at most. */
-#define MAX_SEARCHED	7
+#define MAX_SEARCHED 7
 
 /* Looks at a field in one call: enough for each of 500 fields to be held against each,
  * and for a file of a million members to come to an end. */
-#define MAX_LOOKS	250000
+#define MAX_LOOKS 250000
 
-#define NONE	UINT32_MAX
+#define NONE UINT32_MAX
 
 struct item {
-	uint32_t first, n;	/* its fields */
-	uint32_t align;		/* the largest of them */
-	uint32_t before;	/* the item that it was moved before; NONE: not moved */
-	bool bits;		/* a run of bit-fields */
+	uint32_t first, n; /* its fields */
+	uint32_t align; /* the largest of them */
+	uint32_t before; /* the item that it was moved before; NONE: not moved */
+	bool bits; /* a run of bit-fields */
 };
 
 struct smallest {
 	struct hl_placing *placing;
 	unsigned line;
-	struct hl_field *field;		/* as they stood at first, without HL_FIELD_NEW_LINE */
-	struct item *item;		/* of the section, in the order of the source */
+	struct hl_field *field; /* as they stood at first, without HL_FIELD_NEW_LINE */
+	struct item *item; /* of the section, in the order of the source */
 	uint32_t n, n_fields;
-	uint32_t fixed, open;		/* items that stay first; items before those that stay last */
-	enum { LAST_SECTION, BEFORE_LINE, BEFORE_MARKER } kind;	/* of section: what follows */
-	struct hl_cursor start;		/* where the section begins */
-	uint32_t *order, *best, *next, *sorted;	/* scratch: indexes of items */
+	uint32_t fixed, open; /* items that stay first; items before those that stay last */
+	enum { LAST_SECTION, BEFORE_LINE, BEFORE_MARKER } kind; /* of section: what follows */
+	struct hl_cursor start; /* where the section begins */
+	uint32_t *order, *best, *next, *sorted; /* scratch: indexes of items */
 	uint64_t best_size;
 	uint64_t looks;
 };
@@ -368,7 +368,8 @@ static void fill_items(struct smallest *s, uint32_t from, uint32_t to)
 
 		if (i == from || !(field->flags & HL_FIELD_WITH_PREVIOUS)) {
 			item = &s->item[s->n++];
-			*item = (struct item){ .first = i, .before = NONE,
+			*item = (struct item){ .first = i,
+					       .before = NONE,
 					       .bits = field->bits != 0 };
 			if (field->flags & HL_FIELD_FIXED || (i == from && is_marker(field)))
 				s->fixed = s->n;

@@ -97,8 +97,7 @@ static void functions(void **state)
 	assert_declared(table, "fn", "int (*fn[3])(void)");
 	assert_declared(add_pointer(&graph, table), "fn", "int (*(*fn)[3])(void)");
 	assert_declared(variadic, "f", "int f(int, ...)");
-	assert_declared(add_pointer(&graph, returns_function), "fn",
-			"int (*(*fn)(int))(int, ...)");
+	assert_declared(add_pointer(&graph, returns_function), "fn", "int (*(*fn)(int))(int, ...)");
 }
 
 static void tags_and_typedefs(void **state)

@@ -26,7 +26,10 @@ static struct hl_field *plain(struct fields *f, uint64_t size, uint32_t align)
 	struct hl_field *field = &f->field[f->placing.n];
 
 	*field = (struct hl_field){
-		.member = f->placing.n, .size = size, .data_size = size, .align = align,
+		.member = f->placing.n,
+		.size = size,
+		.data_size = size,
+		.align = align,
 	};
 	f->placing.n++;
 	return field;
@@ -73,10 +76,10 @@ static void bit_fields(void **state)
 	(void)state;
 	begin(&f);
 	plain(&f, 1, 1);
-	bits(&f, 4, 20);	/* 8 */
-	bits(&f, 4, 5);		/* 32: 28 + 5 is more than 32 */
-	bits(&f, 8, 30);	/* 64: 37 + 30 is more than 64 */
-	plain(&f, 1, 1);	/* byte 12 */
+	bits(&f, 4, 20); /* 8 */
+	bits(&f, 4, 5); /* 32: 28 + 5 is more than 32 */
+	bits(&f, 8, 30); /* 64: 37 + 30 is more than 64 */
+	plain(&f, 1, 1); /* byte 12 */
 	hl_place(&f.placing, LINE);
 	assert_int_equal(f.field[1].bit_offset, 8);
 	assert_int_equal(f.field[2].bit_offset, 32);
@@ -108,8 +111,8 @@ static void unnamed_bit_fields(void **state)
 	(void)state;
 	begin(&f);
 	bits(&f, 4, 5);
-	bits(&f, 4, 8)->pad = 6;			/* int :6 */
-	bits(&f, 4, 4)->flags = HL_FIELD_NEW_UNIT;	/* int :0 */
+	bits(&f, 4, 8)->pad = 6; /* int :6 */
+	bits(&f, 4, 4)->flags = HL_FIELD_NEW_UNIT; /* int :0 */
 	hl_place(&f.placing, LINE);
 	assert_int_equal(f.field[1].bit_offset, 11);
 	assert_int_equal(f.field[2].bit_offset, 32);
@@ -150,11 +153,11 @@ static void one_move_that_is_enough_is_all(void **state)
 
 	(void)state;
 	begin(&f);
-	plain(&f, 4, 4);	/* a */
-	plain(&f, 8, 8);	/* b */
-	plain(&f, 8, 8);	/* c */
-	plain(&f, 4, 4);	/* d: into the hole behind a */
-	plain(&f, 8, 8);	/* e */
+	plain(&f, 4, 4); /* a */
+	plain(&f, 8, 8); /* b */
+	plain(&f, 8, 8); /* c */
+	plain(&f, 4, 4); /* d: into the hole behind a */
+	plain(&f, 8, 8); /* e */
 	assert_int_equal(hl_place_smallest(&f.placing, LINE), 0);
 	assert_order(&f, "adbce");
 	assert_int_equal(f.placing.size, 32);
@@ -199,11 +202,11 @@ static void runs_of_bit_fields(void **state)
 
 	(void)state;
 	begin(&f);
-	bits(&f, 4, 3);					/* a */
-	bits(&f, 4, 3)->flags = HL_FIELD_WITH_PREVIOUS;	/* b */
-	plain(&f, 8, 8);				/* c */
-	bits(&f, 4, 3);					/* d */
-	plain(&f, 8, 8);				/* e */
+	bits(&f, 4, 3); /* a */
+	bits(&f, 4, 3)->flags = HL_FIELD_WITH_PREVIOUS; /* b */
+	plain(&f, 8, 8); /* c */
+	bits(&f, 4, 3); /* d */
+	plain(&f, 8, 8); /* e */
 	assert_int_equal(hl_place_smallest(&f.placing, LINE), 0);
 	assert_int_equal(f.placing.size, 24);
 	for (uint32_t i = 0; i < 5; i++) {
@@ -220,14 +223,14 @@ static void no_field_crosses_to_another_line_or_group(void **state)
 
 	(void)state;
 	begin(&f);
-	plain(&f, 1, 1);				/* a */
-	plain(&f, 8, 8);				/* b */
-	plain(&f, 1, 1);				/* c */
-	plain(&f, 1, 1)->flags = HL_FIELD_NEW_LINE;	/* d */
-	plain(&f, 8, 8);				/* e */
-	plain(&f, 4, 4);				/* f */
-	plain(&f, 0, 1);				/* g: marks a group */
-	plain(&f, 1, 1);				/* h */
+	plain(&f, 1, 1); /* a */
+	plain(&f, 8, 8); /* b */
+	plain(&f, 1, 1); /* c */
+	plain(&f, 1, 1)->flags = HL_FIELD_NEW_LINE; /* d */
+	plain(&f, 8, 8); /* e */
+	plain(&f, 4, 4); /* f */
+	plain(&f, 0, 1); /* g: marks a group */
+	plain(&f, 1, 1); /* h */
 	assert_int_equal(hl_place_smallest(&f.placing, LINE), 0);
 	for (uint32_t i = 0; i < 8; i++) {
 		assert_true((i < 3) == (f.field[i].member < 3));
@@ -283,7 +286,7 @@ static void add_random_field(struct fields *f)
 	uint32_t align = 1u << (rand() % 5);
 
 	plain(f, (uint64_t)align * (uint64_t)(1 + rand() % 3), align);
-	if (rand() % 4 == 0)		/* aligned(N) on a member */
+	if (rand() % 4 == 0) /* aligned(N) on a member */
 		f->field[f->placing.n - 1].align = 1u << (rand() % 7);
 	if (f->field[f->placing.n - 1].align < align)
 		f->field[f->placing.n - 1].align = align;
@@ -320,7 +323,8 @@ static void many_fields_without_a_hole(void **state)
 		begin(&f);
 		while (f.placing.n < MAX_FIELDS) {
 			uint32_t align = 1u << (rand() % 5);
-			struct hl_field *field = plain(&f, align * (1 + (uint64_t)rand() % 4), align);
+			struct hl_field *field =
+				plain(&f, align * (1 + (uint64_t)rand() % 4), align);
 
 			sum += field->size;
 			most = field->align > most ? field->align : most;

@@ -41,8 +41,7 @@ static void assert_slot(uint32_t i, uint64_t offset, unsigned bit_offset, uint64
 static void assert_sums_agree(void)
 {
 	uint64_t bits = shape.sum_members * 8 + shape.sum_bits + shape.hole_bytes * 8 +
-			shape.hole_bits + shape.padding * 8 + shape.bit_padding +
-			shape.lead * 8;
+			shape.hole_bits + shape.padding * 8 + shape.bit_padding + shape.lead * 8;
 
 	assert_int_equal(bits, shape.size * 8);
 }
@@ -89,8 +88,8 @@ static void unnamed_bit_fields_were_asked_for(void **state)
 
 	(void)state;
 	add_bits(&graph, "a", graph.t_int, 0, 5);
-	add_bits(&graph, "b", graph.t_int, 11, 8);	/* behind :6 */
-	add_bits(&graph, "c", graph.t_int, 32, 4);	/* behind :0 */
+	add_bits(&graph, "b", graph.t_int, 11, 8); /* behind :6 */
+	add_bits(&graph, "c", graph.t_int, 32, 4); /* behind :0 */
 	add_member(&graph, "d", graph.t_int, 8);
 	measure(id);
 	assert_slot(0, 0, 0, 0, 6);
@@ -150,7 +149,7 @@ static void empty_classes(void **state)
 
 	hl_type_id shared = add_with_members(&graph, HL_STRUCT, "shared", 4, 4);
 
-	add_member(&graph, "e", empty, 0);	/* [[no_unique_address]] */
+	add_member(&graph, "e", empty, 0); /* [[no_unique_address]] */
 	add_member(&graph, "a", graph.t_int, 0);
 	measure(holder);
 	assert_int_equal(shape.slot[0].size, 1);

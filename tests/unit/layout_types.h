@@ -58,19 +58,21 @@ static inline hl_type_id add_pointer(struct graph *graph, hl_type_id target)
 static inline hl_type_id add_alias(struct graph *graph, enum hl_kind kind, hl_type_id target,
 				   const char *name)
 {
-	return add_type(graph, (struct hl_type){ .kind = (uint8_t)kind,
-						 .name = name,
-						 .target = target,
-						 .natural_log2 = graph->type[target].natural_log2 });
+	return add_type(graph,
+			(struct hl_type){ .kind = (uint8_t)kind,
+					  .name = name,
+					  .target = target,
+					  .natural_log2 = graph->type[target].natural_log2 });
 }
 
 static inline hl_type_id add_array(struct graph *graph, hl_type_id element, uint64_t n)
 {
-	return add_type(graph, (struct hl_type){ .kind = HL_ARRAY,
-						 .size = n,
-						 .target = element,
-						 .flags = n ? 0 : HL_TYPE_FLEXIBLE,
-						 .natural_log2 = graph->type[element].natural_log2 });
+	return add_type(graph,
+			(struct hl_type){ .kind = HL_ARRAY,
+					  .size = n,
+					  .target = element,
+					  .flags = n ? 0 : HL_TYPE_FLEXIBLE,
+					  .natural_log2 = graph->type[element].natural_log2 });
 }
 
 /* Begins a type that has members, which add_member() gives it. */
