@@ -111,11 +111,13 @@ static uint64_t slot_unit_end(const struct hl_slot *slot)
 /* Where the compiler would have put the member if nothing had been asked for. */
 static uint64_t natural_start(const struct walk *walk, const struct hl_slot *slot)
 {
-	uint64_t align =
-		8 * (uint64_t)hl_member_align(walk->types, &walk->types->member[slot->member]);
+	const struct hl_member *member = &walk->types->member[slot->member];
+	uint64_t align = 8 * (uint64_t)hl_member_align(walk->types, member);
 
+	if (walk->packed && !member->align_log2)
+		align = 8;
 	if (!slot->bit_size)
-		return round_up(walk->end, walk->packed ? 8 : align);
+		return round_up(walk->end, align);
 	if (walk->packed || walk->end % align + slot->bit_size <= slot->size * 8)
 		return walk->end;
 	return round_up(walk->end, align);
