@@ -291,6 +291,9 @@ static struct hl_unit_files *files_of(struct hl_dwarf_reader *r, Dwarf_Die *unit
 	size_t n = 0;
 
 	*entry = (struct hl_unit_files){ .cu = unit->cu };
+	/* The table of a split unit is with its skeleton. */
+	if (r->skeleton && dwarf_tag(unit) == DW_TAG_compile_unit)
+		unit = r->skeleton;
 	if (may_read_lines(r, unit) && !dwarf_getsrcfiles(unit, &files, &n) && n) {
 		const char *directory =
 			dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &(Dwarf_Attribute){ 0 }));
@@ -1434,6 +1437,7 @@ void hl_dwarf_forget(struct hl_dwarf_reader *reader, Dwarf *dwarf)
 		}
 	}
 	reader->language_unit = NULL;
+	reader->lines.dwarf = NULL;
 }
 
 int hl_dwarf_read_unit(struct hl_dwarf_reader *reader, Dwarf_Die *unit, uint64_t order, bool shared)
