@@ -121,13 +121,15 @@ static void write_holes(struct hl_body *b, uint64_t bytes, uint64_t bits, bool a
 		write_hole(b, bytes, " byte", " hole, try to pack */");
 }
 
-static uint64_t padding_inside(struct hl_body *b, const struct hl_slot *slot)
+static uint64_t padding_inside(struct hl_body *b, const struct hl_slot *slot, uint64_t next)
 {
 	hl_type_id id = hl_type_strip(b->types, b->types->member[slot->member].type);
 	enum hl_kind kind = b->types->type[id].kind;
 
 	if (level(b)->type->kind == HL_UNION || (kind != HL_STRUCT && kind != HL_CLASS))
 		return 0;
+	if (!hl_shape_used_bytes(b->types, id) || next < slot->offset + slot->size)
+		return 0; /* none that is lost: an empty class, or a tail that is used */
 	b->looked += b->types->type[id].count;
 	if (b->looked > MAX_LOOKED)
 		return 0;
@@ -135,9 +137,9 @@ static uint64_t padding_inside(struct hl_body *b, const struct hl_slot *slot)
 }
 
 /* What is free behind the member, inside it and up to the next. */
-static void write_gaps(struct hl_body *b, const struct hl_slot *slot)
+static void write_gaps(struct hl_body *b, const struct hl_slot *slot, uint64_t next)
 {
-	uint64_t padding = padding_inside(b, slot);
+	uint64_t padding = padding_inside(b, slot, next);
 
 	if (!padding && !slot->hole && !slot->bit_hole)
 		return;
@@ -215,8 +217,9 @@ static hl_type_id element_type(const struct hl_types *types, hl_type_id id)
 	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
 		const struct hl_type *type = &types->type[id];
 
-		if (type->align_log2 || (type->kind != HL_ARRAY && type->kind != HL_TYPEDEF &&
-					 type->kind != HL_CONST && type->kind != HL_VOLATILE))
+		if (type->kind == HL_TYPEDEF ? type->align_log2 != 0
+					     : type->kind != HL_ARRAY && type->kind != HL_CONST &&
+						       type->kind != HL_VOLATILE)
 			break;
 		id = type->target;
 	}
@@ -364,6 +367,14 @@ static bool is_bool(const struct hl_types *types, hl_type_id id)
 	return types->type[hl_type_strip(types, id)].flags & HL_TYPE_BOOL;
 }
 
+/* In a derived class two empty parts of one type lie apart without any pad. */
+static bool has_bases(const struct hl_body *b)
+{
+	const struct hl_type *type = level(b)->type;
+
+	return type->count && b->types->member[type->first].flags & HL_MEMBER_BASE;
+}
+
 static void write_field_pad(struct hl_body *b, const struct hl_field *field, uint64_t at)
 {
 	hl_type_id type = b->types->member[field->member].type;
@@ -373,7 +384,7 @@ static void write_field_pad(struct hl_body *b, const struct hl_field *field, uin
 		if (!forced_align(b, field, &b->types->member[field->member]))
 			write_unnamed_as(b, type, 0);
 	}
-	if (!field->pad)
+	if (!field->pad || (!field->bits && has_bases(b)))
 		return;
 	if (!field->bits)
 		write_pad(b, at, hl_round_up(at, 8) - at + field->pad);
@@ -412,11 +423,11 @@ struct member_writing {
 	struct hl_body *body;
 	const struct hl_member *member;
 	uint64_t offset;
-	bool loose; /* it has no name, and lies where its type's alignment is no use */
+	uint64_t must_fit_at; /* of an unnamed member: the byte where it begins; 0: anywhere */
 };
 
 static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
-			    bool loose);
+			    uint64_t at);
 static void write_enum(struct hl_body *b, hl_type_id id, unsigned tabs);
 
 static void write_unnamed(void *arg, hl_type_id id)
@@ -443,7 +454,7 @@ static void write_unnamed(void *arg, hl_type_id id)
 		b->last_line = UINT64_MAX;
 	}
 	if (enter_level(b)) {
-		write_aggregate(b, id, NULL, w->loose && by_value);
+		write_aggregate(b, id, NULL, by_value ? w->must_fit_at : 0);
 		leave_level(b);
 	}
 	b->base = base;
@@ -485,16 +496,16 @@ static const char *changed_text(const struct hl_body *b, uint32_t member)
 	return b->changed && !b->depth ? b->changed[member - level(b)->type->first] : NULL;
 }
 
-static void write_declaration(struct hl_body *b, const struct hl_slot *slot,
-			      const struct hl_field *field)
+static void write_declaration(struct hl_body *b, const struct hl_slot *slot)
 {
 	const struct hl_member *member = &b->types->member[slot->member];
 	const char *changed = changed_text(b, slot->member);
+	bool is_packed = level(b)->placing && level(b)->placing->packed;
 	struct member_writing w = {
 		.body = b,
 		.member = member,
 		.offset = slot->offset,
-		.loose = field && !member->name && field->flags & HL_FIELD_PACKED,
+		.must_fit_at = member->name || is_packed ? 0 : slot->offset,
 	};
 	unsigned indent = (b->depth + 1) * 8;
 	struct hl_declarator d = {
@@ -532,7 +543,7 @@ static void write_member(struct hl_body *b, const struct hl_slot *slot,
 	} else if (member->flags & HL_MEMBER_VPTR) {
 		hl_text_puts(b->text, "/* vptr */");
 	} else {
-		write_declaration(b, slot, field);
+		write_declaration(b, slot);
 		/* What is declared anew brings its own attributes. */
 		if (!changed_text(b, slot->member))
 			write_attributes(b, field, member);
@@ -579,7 +590,8 @@ static void write_members(struct hl_body *b)
 		write_member(b, &shape->slot[i], field);
 		if (has_comments(b)) {
 			count_forced(b, field, hole);
-			write_gaps(b, &shape->slot[i]);
+			write_gaps(b, &shape->slot[i],
+				   i + 1 < shape->n_slots ? shape->slot[i + 1].offset : UINT64_MAX);
 		}
 		end = field ? field_end(field) : 0;
 		hole = shape->slot[i].hole;
@@ -730,7 +742,19 @@ static void write_closing(struct hl_body *b, unsigned tabs, struct hl_body_level
 }
 
 /* Finds what has to be written; the level's arrays are used again from type to type. */
-static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing, bool loose)
+/* What gives the type its layout: if it is an unnamed member of a struct that is not
+ * packed, it has to fit at byte `at` there, too. */
+static int explain(struct hl_body *b, hl_type_id id, uint64_t at)
+{
+	struct hl_placing *own = &level(b)->own;
+	int error = hl_placing_explain(own, b->types, id);
+
+	if (!error && at % own->align)
+		error = hl_placing_explain_loose(own, b->types, id);
+	return error;
+}
+
+static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *placing, uint64_t at)
 {
 	struct hl_body_level *l = level(b);
 	unsigned line = b->line ? b->line : 1;
@@ -742,8 +766,7 @@ static void measure(struct hl_body *b, hl_type_id id, const struct hl_placing *p
 	l->sum_paddings = l->sum_forced_holes = 0;
 	l->placing = placing;
 	if (!placing) {
-		error = loose ? hl_placing_explain_loose(&l->own, b->types, id)
-			      : hl_placing_explain(&l->own, b->types, id);
+		error = explain(b, id, at);
 		l->placing = error ? NULL : &l->own;
 	}
 	if (error != -ENOMEM)
@@ -769,9 +792,9 @@ static void write_type_attributes(struct hl_body *b)
 }
 
 static void write_aggregate(struct hl_body *b, hl_type_id id, const struct hl_placing *placing,
-			    bool loose)
+			    uint64_t at)
 {
-	measure(b, id, placing, loose);
+	measure(b, id, placing, at);
 	write_name(b, id);
 	write_bases(b, level(b)->type);
 	hl_text_puts(b->text, " {\n");
@@ -877,7 +900,7 @@ int hl_body_write(struct hl_body *b, hl_type_id id, const struct hl_placing *pla
 	if (b->types->type[id].kind == HL_ENUM)
 		write_enum(b, id, 0);
 	else
-		write_aggregate(b, id, placing, false);
+		write_aggregate(b, id, placing, 0);
 	free_levels(b);
 	b->level = NULL;
 	return b->error ? b->error : b->text->failed ? -ENOMEM : 0;
