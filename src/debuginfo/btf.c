@@ -120,7 +120,9 @@ static int open_btf(struct btf_source *source, const char *path, bool raw,
 	}
 	if (!source->btf)
 		return hl_fail(err, errno == ENOMEM ? -ENOMEM : -EBADMSG,
-			       "%s: damaged BTF, or a module's that needs --btf-base", path);
+			       "%s: damaged BTF, or of a kind newer than this libbpf, or a "
+			       "module's that needs --btf-base",
+			       path);
 	return 0;
 }
 

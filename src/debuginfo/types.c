@@ -155,9 +155,12 @@ static bool member_fits_alignment(const struct settling *s, const struct hl_memb
 	if (!member->bit_size)
 		return member->bit_offset % ((uint64_t)align * 8) == 0;
 
+	/* It begins a unit of its type at every multiple of the alignment, which on i386 is
+	 * less than the size. */
 	uint64_t unit = hl_member_size(s->types, member) * 8;
+	uint64_t from = (uint64_t)hl_type_align(s->types, member->type) * 8;
 
-	return !unit || member->bit_offset % unit + member->bit_size <= unit;
+	return !unit || member->bit_offset % from + member->bit_size <= unit;
 }
 
 /* True when the members follow one another without a gap to the very end, as

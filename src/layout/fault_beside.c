@@ -49,6 +49,13 @@ static bool pointers_count(const struct hl_find *find, const struct mixed *m)
 	       hl_look_counted(m->written->member->name);
 }
 
+static bool is_evidence(const struct hl_find *find, const struct mixed *m,
+			const struct hl_leaf *leaf)
+{
+	return is_read(leaf) || (pointers_count(find, m) && leaf->top != m->written->top &&
+				 is_plain_pointer(find, leaf));
+}
+
 static bool on_line(const struct hl_find *find, const struct hl_leaf *leaf, uint64_t line)
 {
 	return leaf->size && leaf->offset / find->apart <= line &&
@@ -123,6 +130,12 @@ static bool is_on_written_side(const struct hl_leaf *leaf, const struct mixed *w
 	       (worst->written == NULL && leaf->look == HL_LOOK_TALLY);
 }
 
+static void lean(uint8_t *side, const struct hl_leaf *leaf, enum side towards)
+{
+	if (side[leaf->top] == NEUTRAL)
+		side[leaf->top] = (uint8_t)towards;
+}
+
 /* Which top members hold what is written, and which what is read.  A link that does not lie
  * with what is read goes with the lock.  -ENOTSUP: a nested struct holds both, and can be
  * moved as a whole only. */
@@ -140,8 +153,11 @@ static int sort_members(const struct hl_find *find, const struct mixed *worst, u
 			side[leaf->top] = wants;
 	}
 	for (uint32_t i = 0; i < find->n_leaves; i++)
-		if (find->leaf[i].look == HL_LOOK_LINK && side[find->leaf[i].top] == NEUTRAL)
-			side[find->leaf[i].top] = WRITTEN;
+		if (is_evidence(find, worst, &find->leaf[i]))
+			lean(side, &find->leaf[i], READ);
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (find->leaf[i].look == HL_LOOK_LINK)
+			lean(side, &find->leaf[i], WRITTEN);
 	return 0;
 }
 
@@ -241,7 +257,8 @@ static int regroup(const struct hl_find *find, uint8_t *side, struct hl_placing 
 	proposal->field[start].flags |= HL_FIELD_NEW_LINE;
 	if (proposal->min_align < find->apart)
 		proposal->min_align = find->apart;
-	return hl_place_smallest(proposal, find->apart);
+	return hl_place_smallest(proposal, find->apart) ? -ENOMEM :
+							  hl_fault_name_groups(find, proposal);
 }
 
 /* The smallest of the ways to group; 0 when there is one that separates. */
@@ -279,12 +296,6 @@ static int propose(const struct hl_find *find, const struct mixed *worst, struct
 }
 
 /* ---- The report ---- */
-
-static bool is_evidence(const struct hl_find *find, const struct mixed *m,
-			const struct hl_leaf *leaf)
-{
-	return is_read(leaf) || (pointers_count(find, m) && is_plain_pointer(find, leaf));
-}
 
 static void say(struct hl_find *find, const struct mixed *m, uint64_t line)
 {

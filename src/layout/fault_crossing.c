@@ -85,7 +85,9 @@ static double weight_of(const struct hl_find *find, const struct hl_field *field
 			return 0;
 		if (hl_looks_hold(find->looks, find->types, e.type, HL_HOLDS_WRITTEN))
 			return 300;
-		return look == HL_LOOK_LINK ? 0 : 80;
+		if (look == HL_LOOK_LINK || (find->align < find->line && e.size > find->line / 4))
+			return 0;
+		return 80;
 	default:
 		return 0;
 	}

@@ -74,15 +74,15 @@ static int without_pads(const struct hl_find *find, struct hl_placing *proposal)
 			continue;
 		}
 		if (n && (begins || field.align >= 64) && field.align < find->apart)
-			field.align = find->apart;
+			field.flags |= HL_FIELD_NEW_LINE;
 		begins = false;
 		proposal->field[n++] = field;
 	}
 	proposal->n = n;
 	if (proposal->min_align < find->apart)
 		proposal->min_align = find->apart;
-	hl_place(proposal, find->line);
-	return 0;
+	hl_place(proposal, find->apart);
+	return hl_fault_name_groups(find, proposal);
 }
 
 /* what: "drop the padding, " where there is some. */

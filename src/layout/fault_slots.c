@@ -199,12 +199,22 @@ static int write_padded(const struct hl_find *find, struct hl_text *text, hl_typ
 	return rc;
 }
 
-/* What names the element's type; 0: nothing does, it is declared where it is used. */
-static hl_type_id named_element(const struct hl_types *types, const struct slots *slots)
+/* Whether the element can be defined anew: a lock or an atomic is somebody else's. */
+static bool is_own_struct(const struct hl_find *find, const struct slots *slots)
 {
+	hl_type_id what = hl_type_strip(find->types, slots->element);
+
+	return hl_kind_is_aggregate(find->types->type[what].kind) &&
+	       !hl_look_is_shared(hl_look_of_type(find->looks, slots->element));
+}
+
+/* What names the element's type; 0: nothing does, it is declared where it is used. */
+static hl_type_id named_element(const struct hl_find *find, const struct slots *slots)
+{
+	const struct hl_types *types = find->types;
 	hl_type_id what = hl_type_strip(types, slots->element);
 
-	if (!hl_kind_is_aggregate(types->type[what].kind))
+	if (!is_own_struct(find, slots))
 		return 0;
 	if (types->type[what].name)
 		return what;
@@ -223,9 +233,9 @@ static int declare_slots(const struct hl_find *find, struct hl_text *text,
 	hl_text_printf(&bounded, "%s[%llu]", slots->name, (unsigned long long)slots->n);
 	if (bounded.failed) {
 		rc = -ENOMEM;
-	} else if (named_element(types, slots)) {
+	} else if (named_element(find, slots)) {
 		hl_declare(text, types, slots->element, bounded.at);
-	} else if (hl_kind_is_aggregate(types->type[what].kind)) {
+	} else if (is_own_struct(find, slots)) {
 		rc = write_padded(find, text, what);
 		/* Without the ";\n" of a definition. */
 		if (!rc && !text->failed)
@@ -246,7 +256,7 @@ static int declare_slots(const struct hl_find *find, struct hl_text *text,
 static bool write_proposal(struct hl_find *find, const struct slots *slots,
 			   struct hl_text *declared)
 {
-	hl_type_id named = named_element(find->types, slots);
+	hl_type_id named = named_element(find, slots);
 	int rc = slots->wrapped ? -ENOTSUP : 0;
 
 	if (!rc && named)
@@ -279,6 +289,7 @@ static bool place_padded(struct hl_find *find, uint32_t member, const struct slo
 			continue;
 		field->size = field->data_size = slots->padded * slots->n;
 		field->align = find->apart;
+		field->flags &= (uint16_t)~HL_FIELD_PACKED;
 	}
 	hl_place(placing, find->line);
 	return true;
@@ -295,8 +306,13 @@ static void report_member(struct hl_find *find, uint32_t top, const struct slots
 	if (!changed)
 		find->rc = -ENOMEM;
 	hl_fault_member_named(find, slots->name);
-	if (made && find->want_text && write_proposal(find, slots, &declared))
+	if (made && find->want_text && write_proposal(find, slots, &declared)) {
+		/* In a packed struct the alignment of the type does not count. */
+		if (proposal.packed)
+			hl_text_printf(&declared, " __attribute__((__aligned__(%u)))",
+				       find->apart);
 		changed[top] = declared.at;
+	}
 	/* Without a text the size alone is worth saying. */
 	if (made && find->want_text && !changed[top])
 		proposal.n = 0;

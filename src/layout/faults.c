@@ -91,6 +91,48 @@ static void show(struct hl_find *find, struct hl_fault *fault)
 	find->n_names = 0;
 }
 
+static bool can_begin(const struct hl_find *find, const struct hl_field *field)
+{
+	return find->types->member[field->member].name != NULL;
+}
+
+/* The field behind `start` that can stand before all of its group; 0: none. */
+static uint32_t find_named(const struct hl_find *find, const struct hl_placing *proposal,
+			   uint32_t start)
+{
+	for (uint32_t i = start + 1; i < proposal->n; i++) {
+		const struct hl_field *field = &proposal->field[i];
+
+		if (field->flags & (HL_FIELD_NEW_LINE | HL_FIELD_LAST) || !field->size)
+			return 0;
+		if (can_begin(find, field) && !field->bits)
+			return i;
+	}
+	return 0;
+}
+
+int hl_fault_name_groups(const struct hl_find *find, struct hl_placing *proposal)
+{
+	for (uint32_t start = 0; start < proposal->n; start++) {
+		struct hl_field *field = &proposal->field[start];
+
+		if (!(field->flags & HL_FIELD_NEW_LINE) || can_begin(find, field))
+			continue;
+
+		uint32_t named = find_named(find, proposal, start);
+		struct hl_field first = proposal->field[named];
+
+		if (!named)
+			return -ENOTSUP;
+		memmove(field + 1, field, (named - start) * sizeof(*field));
+		field[1].flags &= (uint16_t)~HL_FIELD_NEW_LINE;
+		field[0] = first;
+		field[0].flags |= HL_FIELD_NEW_LINE;
+		hl_place(proposal, find->apart);
+	}
+	return 0;
+}
+
 /* Groups that begin lines are as far apart as the ruler wants them. */
 static unsigned line_of(const struct hl_find *find, const struct hl_placing *proposal)
 {

@@ -68,6 +68,10 @@ void hl_straddling_positions(uint64_t size, uint64_t align, unsigned line, unsig
 
 /* ---- Putting a fault together ---- */
 
+/* C has no way to say that a member without a name begins a line.  Where a field that is
+ * marked so has none, another of its group takes its place.  0; -ENOTSUP: there is none. */
+int hl_fault_name_groups(const struct hl_find *find, struct hl_placing *proposal);
+
 void hl_fault_member(struct hl_find *find, const struct hl_leaf *leaf);
 void hl_fault_member_named(struct hl_find *find, const char *name);
 /* Shows the fault to the sink with evidence, advice and members as they stand, and empties

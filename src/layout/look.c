@@ -494,7 +494,8 @@ static bool is_padding(const struct hl_types *types, const struct hl_type *array
 {
 	const struct hl_type *element = &types->type[hl_type_strip(types, array->target)];
 
-	return element->kind == HL_BASE && read_name(name).any & W_PAD;
+	return element->kind == HL_BASE && !(element->flags & HL_TYPE_FLOAT) &&
+	       read_name(name).any & W_PAD;
 }
 
 static enum hl_look look_of_member(const struct hl_looks *looks, const struct hl_types *types,
