@@ -4,6 +4,7 @@
  * who only read its neighbours (O2, O3).
  */
 #include "find.h"
+#include "weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 struct mixed {
 	const struct hl_leaf *written, *tally;
 	unsigned constants, steadies, pointers;
-	uint32_t top;		/* the member that all of these but the pointers lie in ... */
-	bool several;		/* ... unless they lie in more than one */
+	uint32_t top; /* the member that all of these but the pointers lie in ... */
+	bool several; /* ... unless they lie in more than one */
 	bool lock;
 };
 
@@ -26,12 +27,22 @@ static bool is_read(const struct hl_leaf *leaf)
 	return leaf->look == HL_LOOK_CONSTANT || leaf->look == HL_LOOK_STEADY;
 }
 
+static bool is_function_pointer(const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	const struct hl_types *types = find->types;
+	const struct hl_type *type = &types->type[hl_type_strip(types, leaf->member->type)];
+
+	return type->kind == HL_POINTER &&
+	       types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION;
+}
+
 /* A pointer that is none of a list: where something is, set up once. */
 static bool is_plain_pointer(const struct hl_find *find, const struct hl_leaf *leaf)
 {
 	hl_type_id id = hl_type_strip(find->types, leaf->member->type);
 
-	return leaf->look == HL_LOOK_PLAIN && find->types->type[id].kind == HL_POINTER;
+	return leaf->look == HL_LOOK_PLAIN && find->types->type[id].kind == HL_POINTER &&
+	       !is_function_pointer(find, leaf);
 }
 
 /* Where an author aligned a whole struct to a line and put a lock into it, what shares
@@ -108,11 +119,13 @@ static double weight_of(const struct hl_find *find, const struct mixed *m)
 			weak += m->pointers;
 		if (m->constants * 2 + weak < 2)
 			return 0;
-		return 280 + 120 * at_most(m->constants, 3) + 30 * at_most(weak, 5);
+		return HL_W_BESIDE + HL_W_BESIDE_STRONG * at_most(m->constants, HL_W_MOST_STRONG) +
+		       HL_W_BESIDE_WEAK * at_most(weak, HL_W_MOST_WEAK);
 	}
 	/* A plain count is written by somebody; whether by many, nobody can see. */
 	if (m->tally && m->constants && m->constants * 2 + weak > 2)
-		return 180 + 60 * at_most(m->constants, 3) + 15 * at_most(weak, 5);
+		return HL_W_TALLY + HL_W_TALLY_STRONG * at_most(m->constants, HL_W_MOST_STRONG) +
+		       HL_W_TALLY_WEAK * at_most(weak, HL_W_MOST_WEAK);
 	return 0;
 }
 
@@ -120,8 +133,8 @@ static double weight_of(const struct hl_find *find, const struct mixed *m)
 
 enum side {
 	NEUTRAL,
-	READ,		/* to the lines of what is read ... */
-	WRITTEN		/* ... or to those of what is written */
+	READ, /* to the lines of what is read ... */
+	WRITTEN /* ... or to those of what is written */
 };
 
 static bool is_on_written_side(const struct hl_leaf *leaf, const struct mixed *worst)
@@ -143,9 +156,9 @@ static int sort_members(const struct hl_find *find, const struct mixed *worst, u
 {
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
-		enum side wants = is_on_written_side(leaf, worst) ? WRITTEN :
-				  is_read(leaf)			  ? READ :
-								    NEUTRAL;
+		enum side wants = is_on_written_side(leaf, worst) ? WRITTEN
+				  : is_read(leaf)		  ? READ
+								  : NEUTRAL;
 
 		if (wants != NEUTRAL && side[leaf->top] != NEUTRAL && side[leaf->top] != wants)
 			return -ENOTSUP;
@@ -237,10 +250,10 @@ static int regroup(const struct hl_find *find, uint8_t *side, struct hl_placing 
 			start = proposal->n;
 		for (uint32_t i = 0; i < now->n; i++) {
 			const struct hl_field *field = &now->field[i];
-			int belongs = field->flags & HL_FIELD_FIXED		   ? 0 :
-				      field->flags & HL_FIELD_LAST		   ? 3 :
-				      *side_of(find, side, field) == WRITTEN ? 2 :
-										     1;
+			int belongs = field->flags & HL_FIELD_FIXED	       ? 0
+				      : field->flags & HL_FIELD_LAST	       ? 3
+				      : *side_of(find, side, field) == WRITTEN ? 2
+									       : 1;
 
 			if (belongs == group)
 				proposal->field[proposal->n++] = *field;
@@ -257,8 +270,8 @@ static int regroup(const struct hl_find *find, uint8_t *side, struct hl_placing 
 	proposal->field[start].flags |= HL_FIELD_NEW_LINE;
 	if (proposal->min_align < find->apart)
 		proposal->min_align = find->apart;
-	return hl_place_smallest(proposal, find->apart) ? -ENOMEM :
-							  hl_fault_name_groups(find, proposal);
+	return hl_place_smallest(proposal, find->apart) ? -ENOMEM
+							: hl_fault_name_groups(find, proposal);
 }
 
 /* The smallest of the ways to group; 0 when there is one that separates. */
@@ -333,15 +346,19 @@ static void advise(struct hl_find *find, int made, const struct hl_placing *prop
 	struct hl_text *text = &find->advice;
 
 	if (!made)
-		hl_text_printf(text, "group the members: read-mostly first, the written ones from a line of "
-			       "their own on; %llu bytes, %llu lines (now %llu, %llu)",
-			       (unsigned long long)proposal->size,
-			       (unsigned long long)hl_lines(proposal->size, find->line),
-			       (unsigned long long)find->type->size,
-			       (unsigned long long)hl_lines(find->type->size, find->line));
+		hl_text_printf(
+			text,
+			"group the members: read-mostly first, the written ones from a line of "
+			"their own on; %llu bytes, %llu lines (now %llu, %llu)",
+			(unsigned long long)proposal->size,
+			(unsigned long long)hl_lines(proposal->size, find->line),
+			(unsigned long long)find->type->size,
+			(unsigned long long)hl_lines(find->type->size, find->line));
 	else
-		hl_text_puts(text, "put what is written on a line of its own, or point to it; no order of "
-			     "these members does that, so one that holds both kinds is to be split first");
+		hl_text_puts(
+			text,
+			"put what is written on a line of its own, or point to it; no order of "
+			"these members does that, so one that holds both kinds is to be split first");
 }
 
 /* Whether all that is mixed there lies in one member of a type that is looked at itself. */
@@ -351,6 +368,26 @@ static bool is_of_one_member(const struct hl_find *find, const struct mixed *m)
 
 	return m->written && m->constants + m->steadies && !m->several &&
 	       find->types->type[member->type].name;
+}
+
+/* How much of the weight counts. */
+static double share_of(const struct hl_find *find, const struct mixed *m)
+{
+	const struct hl_member *member = m->written ? m->written->member : NULL;
+	uint32_t callbacks = 0;
+	double share = 1;
+
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		callbacks += is_function_pointer(find, &find->leaf[i]);
+	/* A table of operations: there are few of its kind, and its lock is there to set it up. */
+	if (callbacks > HL_W_TABLE_CALLBACKS)
+		share *= HL_W_TABLE;
+	/* A plain integer's name is a guess, and a volatile flag is seldom set. */
+	if (member && (!hl_look_is_by_type(find->looks, find->types, member) ||
+		       (find->types->type[member->type].kind == HL_VOLATILE &&
+			!hl_look_counted(member->name))))
+		share *= HL_W_BY_NAME;
+	return share;
 }
 
 /* The line where it is worst; its number in *worst. */
@@ -408,7 +445,9 @@ void hl_find_lock_beside_read_mostly(struct hl_find *find)
 	}
 	/* What cannot be mended by an order alone is further down the list, and so is what
 	 * takes much more memory apart. */
-	score *= made ? 0.5 : 0.4 + 0.6 * (double)find->type->size / (double)proposal.size;
+	score *= share_of(find, &worst_line);
+	score *= made ? HL_W_INSEPARABLE
+		      : 0.4 + 0.6 * (double)find->type->size / (double)proposal.size;
 	say(find, &worst_line, worst);
 	advise(find, made, &proposal);
 	hl_fault_report(find, HL_FAULT_LOCK_BESIDE_READ_MOSTLY, hl_score(score),

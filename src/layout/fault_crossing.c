@@ -3,6 +3,7 @@
  * crossing: a member that crosses a line though it need not.
  */
 #include "find.h"
+#include "weights.h"
 
 #include <errno.h>
 #include <string.h>
@@ -69,25 +70,26 @@ static double weight_of(const struct hl_find *find, const struct hl_field *field
 	    look == HL_LOOK_PAD)
 		return 0;
 	if (hl_look_is_written(look))
-		return 420;
+		return HL_W_CROSS_WRITTEN;
 	switch (type->kind) {
 	case HL_BASE:
 	case HL_ENUM:
 	case HL_POINTER:
 		/* Packed: every access is two.  What the ABI of a 32-bit machine aligns to
 		 * half its size is accessed in halves. */
-		return e.n == 1 && find->type->flags & HL_TYPE_PACKED ? 330 : 0;
+		return e.n == 1 && find->type->flags & HL_TYPE_PACKED ? HL_W_CROSS_SCALAR : 0;
 	case HL_STRUCT:
 	case HL_CLASS:
 		if (look == HL_LOOK_DONE)
-			return 250;
+			return HL_W_CROSS_FLAG;
 		if (e.size > find->line / 2)
 			return 0;
 		if (hl_looks_hold(find->looks, find->types, e.type, HL_HOLDS_WRITTEN))
-			return 300;
-		if (look == HL_LOOK_LINK || (find->align < find->line && e.size > find->line / 4))
+			return HL_W_CROSS_HOLDER;
+		if (look == HL_LOOK_LINK || e.size < 8 ||
+		    (find->align < find->line && e.size > find->line / 4))
 			return 0;
-		return 80;
+		return HL_W_CROSS_PLAIN;
 	default:
 		return 0;
 	}
@@ -126,8 +128,8 @@ static void swap(struct hl_placing *a, struct hl_placing *b)
 
 static bool may_move(const struct hl_field *field)
 {
-	return !field->bits && !(field->flags & (HL_FIELD_FIXED | HL_FIELD_LAST |
-						 HL_FIELD_WITH_PREVIOUS));
+	return !field->bits &&
+	       !(field->flags & (HL_FIELD_FIXED | HL_FIELD_LAST | HL_FIELD_WITH_PREVIOUS));
 }
 
 /* The nearest place to which field i can go so that it crosses no line, nothing that
@@ -186,14 +188,16 @@ static void report(struct hl_find *find, uint32_t i, double weight, struct hl_pl
 		if (proposal->field[k].member == field->member)
 			at = proposal->field[k].bit_offset / 8;
 	say(find, field, name);
-	hl_text_printf(&find->advice, "move %s to byte %llu: it lies in one line there, and the struct does not grow%s",
-		       name, (unsigned long long)at,
-		       fixed ? " (if no file and no other program depends on the order)" : "");
+	hl_text_printf(
+		&find->advice,
+		"move %s to byte %llu: it lies in one line there, and the struct does not grow%s",
+		name, (unsigned long long)at,
+		fixed ? " (if no file and no other program depends on the order)" : "");
 	hl_fault_member_named(find, name);
 	if (find->align < find->line)
-		weight *= 0.6;
+		weight *= HL_W_CROSS_UNALIGNED;
 	if (fixed)
-		weight *= 0.5;
+		weight *= HL_W_CROSS_FORMAT;
 	hl_fault_report(find, HL_FAULT_CROSSING, hl_score(weight), fixed ? NULL : proposal, NULL);
 }
 

@@ -3,6 +3,7 @@
  * hole: closing the holes saves at least one line.
  */
 #include "find.h"
+#include "weights.h"
 
 #include <errno.h>
 
@@ -23,15 +24,20 @@ void hl_find_hole(struct hl_find *find)
 	    hl_lines(proposal.size, find->line) < lines && !hl_find_is_format(find)) {
 		uint64_t saved = lines - hl_lines(proposal.size, find->line);
 
-		hl_text_printf(&find->evidence, "%llu bytes in %llu lines, of which %llu bytes are holes "
+		hl_text_printf(&find->evidence,
+			       "%llu bytes in %llu lines, of which %llu bytes are holes "
 			       "and padding that another order would not leave",
 			       (unsigned long long)size, (unsigned long long)lines,
 			       (unsigned long long)(size - proposal.size));
 		hl_text_printf(&find->advice, "reorder the members: %llu bytes, %llu line%s less",
 			       (unsigned long long)proposal.size, (unsigned long long)saved,
 			       saved > 1 ? "s" : "");
-		hl_fault_report(find, HL_FAULT_HOLE,
-				hl_score(500.0 * (double)saved / (double)lines), &proposal, NULL);
+		double score = HL_W_HOLE * (double)saved / (double)lines;
+
+		/* It was told before, by another name. */
+		if (find->reordered)
+			score *= HL_W_HOLE_TOLD;
+		hl_fault_report(find, HL_FAULT_HOLE, hl_score(score), &proposal, NULL);
 	}
 	hl_placing_free(&proposal);
 }

@@ -5,6 +5,7 @@
  */
 #include "find.h"
 #include "picture.h"
+#include "weights.h"
 
 #include <errno.h>
 
@@ -95,8 +96,9 @@ static void report(struct hl_find *find, unsigned score, const char *what)
 		find->rc = made;
 		return;
 	}
-	hl_text_printf(&find->advice, "%salign the first member of each group and with it the whole to %u",
-		       what, find->apart);
+	hl_text_printf(&find->advice,
+		       "%salign the first member of each group and with it the whole to %u", what,
+		       find->apart);
 	if (!made)
 		hl_text_printf(&find->advice, ": %llu bytes (now %llu)",
 			       (unsigned long long)proposal.size,
@@ -129,14 +131,26 @@ static void say_thin_pad(struct hl_find *find, const struct hl_leaf *pad,
 	hl_find_path(text, find, before);
 	hl_text_puts(text, " and ");
 	hl_find_path(text, find, behind);
-	hl_text_printf(text, " apart, but at some addresses (the struct is aligned to %u) both "
-		       "lie on one line of %u", find->align, find->apart);
+	hl_text_printf(text,
+		       " apart, but at some addresses (the struct is aligned to %u) both "
+		       "lie on one line of %u",
+		       find->align, find->apart);
 	if (is_open(find, last))
-		hl_text_puts(text, "; its first and its last line are shared with what lies beside it "
+		hl_text_puts(text,
+			     "; its first and its last line are shared with what lies beside it "
 			     "in memory, too");
 	hl_fault_member(find, pad);
 	hl_fault_member(find, before);
 	hl_fault_member(find, behind);
+}
+
+/* A number or pointer of its own, not an array and not a byte of something. */
+static bool is_word(const struct hl_find *find, const struct hl_leaf *leaf)
+{
+	const struct hl_type *type =
+		&find->types->type[hl_type_strip(find->types, leaf->member->type)];
+
+	return (type->kind == HL_BASE || type->kind == HL_POINTER) && leaf->size >= 4;
 }
 
 /* A pad between two fields that may lie on one line in spite of it. */
@@ -156,11 +170,11 @@ static bool find_thin_pad(struct hl_find *find)
 
 		bool meant = is_changing(before) || is_changing(behind) || is_measured(pad, before);
 
-		if (!meant && (before->size < 4 || behind->size < 4))
+		if (!meant && !(is_word(find, before) && is_word(find, behind)))
 			continue;
 		say_thin_pad(find, pad, before, behind);
 		/* Room for later in an interface looks like that, too. */
-		report(find, meant ? 850 : 400, DROP_PADS);
+		report(find, meant ? HL_W_THIN_PAD : HL_W_UNMEANT_PAD, DROP_PADS);
 		return true;
 	}
 	return false;
@@ -186,15 +200,18 @@ static bool find_open_end(struct hl_find *find)
 		return false;
 	hl_text_puts(&find->evidence, "padding (");
 	hl_find_path(&find->evidence, find, pad);
-	hl_text_printf(&find->evidence, ") keeps its groups apart, but the struct is aligned to %u only and "
-		       "ends with ", find->align);
+	hl_text_printf(&find->evidence,
+		       ") keeps its groups apart, but the struct is aligned to %u only and "
+		       "ends with ",
+		       find->align);
 	hl_find_path(&find->evidence, find, last);
-	hl_text_puts(&find->evidence, ": its first line is shared with what precedes it in memory (");
+	hl_text_puts(&find->evidence,
+		     ": its first line is shared with what precedes it in memory (");
 	hl_find_path(&find->evidence, find, first);
 	hl_text_puts(&find->evidence, "), its last with what follows");
 	hl_fault_member(find, first);
 	hl_fault_member(find, last);
-	report(find, 750, DROP_PADS);
+	report(find, HL_W_OPEN_END, DROP_PADS);
 	return true;
 }
 
@@ -223,12 +240,13 @@ static bool find_small_alignment(struct hl_find *find)
 			hl_find_path(&find->evidence, find, group);
 			hl_text_puts(&find->evidence, " and ");
 			hl_find_path(&find->evidence, find, leaf);
-			hl_text_printf(&find->evidence, " are aligned to %u each to be apart, but share %u bytes "
-				       "that travel together", 1u << (leaf->member->align_log2 - 1),
-				       find->apart);
+			hl_text_printf(&find->evidence,
+				       " are aligned to %u each to be apart, but share %u bytes "
+				       "that travel together",
+				       1u << (leaf->member->align_log2 - 1), find->apart);
 			hl_fault_member(find, group);
 			hl_fault_member(find, leaf);
-			report(find, 800, "");
+			report(find, HL_W_CLOSE_GROUPS, "");
 			return true;
 		}
 		group = leaf;
@@ -254,14 +272,18 @@ static bool is_pointer_to_small(const struct hl_find *find, hl_type_id id, const
 	       hl_look_is_written(hl_look_of_type(find->looks, pointer->target));
 }
 
-static void say_aligned_pointer(struct hl_find *find, const char *name, uint64_t align, uint64_t size)
+static void say_aligned_pointer(struct hl_find *find, const char *name, uint64_t align,
+				uint64_t size)
 {
-	hl_text_printf(&find->evidence, "aligned(%llu) applies to the pointer %s, not to what it points to: "
-		       "elements still follow each other every %llu bytes", (unsigned long long)align,
-		       name, (unsigned long long)size);
-	hl_text_printf(&find->advice, "put the alignment on the element's type (a struct with "
-		       "__attribute__((aligned(%u)))) and allocate the elements with aligned_alloc()",
-		       find->apart);
+	hl_text_printf(&find->evidence,
+		       "aligned(%llu) applies to the pointer %s, not to what it points to: "
+		       "elements still follow each other every %llu bytes",
+		       (unsigned long long)align, name, (unsigned long long)size);
+	hl_text_printf(
+		&find->advice,
+		"put the alignment on the element's type (a struct with "
+		"__attribute__((aligned(%u)))) and allocate the elements with aligned_alloc()",
+		find->apart);
 }
 
 static bool find_aligned_pointer(struct hl_find *find)
@@ -273,9 +295,10 @@ static bool find_aligned_pointer(struct hl_find *find)
 		if (!begins_group(leaf, find->line) ||
 		    !is_pointer_to_small(find, leaf->member->type, leaf->member->name, &size))
 			continue;
-		say_aligned_pointer(find, leaf->member->name, 1u << (leaf->member->align_log2 - 1), size);
+		say_aligned_pointer(find, leaf->member->name, 1u << (leaf->member->align_log2 - 1),
+				    size);
 		hl_fault_member(find, leaf);
-		hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, 700, NULL, NULL);
+		hl_fault_report(find, HL_FAULT_FALSE_ISOLATION, HL_W_ALIGNED_POINTER, NULL, NULL);
 		return true;
 	}
 	return false;
@@ -307,7 +330,8 @@ void hl_find_variable_isolation(struct hl_find *find, const struct hl_variable *
 		return;
 	if (is_pointer_to_small(find, variable->type, variable->name, &size)) {
 		say_aligned_pointer(find, variable->name, align, size);
-		hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 700, variable, 0);
+		hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, HL_W_ALIGNED_POINTER,
+					 variable, 0);
 		return;
 	}
 	size = hl_type_size(find->types, variable->type);
@@ -315,13 +339,16 @@ void hl_find_variable_isolation(struct hl_find *find, const struct hl_variable *
 	    !hl_looks_hold(find->looks, find->types, variable->type, HL_HOLDS_WRITTEN))
 		return;
 	whole = (size + find->apart - 1) / find->apart * find->apart;
-	hl_text_printf(&find->evidence, "%s is aligned to %llu, but takes %llu bytes: what the linker places "
-		       "behind it shares its last line", variable->name, (unsigned long long)align,
-		       (unsigned long long)size);
-	hl_text_printf(&find->advice, "wrap it in a struct with __attribute__((aligned(%u))): its size is then "
-		       "%llu", find->apart,
-		       (unsigned long long)whole);
+	hl_text_printf(&find->evidence,
+		       "%s is aligned to %llu, but takes %llu bytes: what the linker places "
+		       "behind it shares its last line",
+		       variable->name, (unsigned long long)align, (unsigned long long)size);
+	hl_text_printf(&find->advice,
+		       "wrap it in a struct with __attribute__((aligned(%u))): its size is then "
+		       "%llu",
+		       find->apart, (unsigned long long)whole);
 	if (find->want_text)
 		wrap_variable(find, variable);
-	hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, 500, variable, whole);
+	hl_fault_report_variable(find, HL_FAULT_FALSE_ISOLATION, HL_W_OPEN_VARIABLE, variable,
+				 whole);
 }

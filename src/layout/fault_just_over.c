@@ -9,15 +9,16 @@
  */
 #include "find.h"
 #include "picture.h"
+#include "weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* A field of a proposal that is declared otherwise than it is now. */
 struct change {
-	uint32_t member;	/* index into hl_types.member */
-	uint64_t size;		/* its new size */
-	uint64_t elements;	/* of an array; 0: a narrower integer */
+	uint32_t member; /* index into hl_types.member */
+	uint64_t size; /* its new size */
+	uint64_t elements; /* of an array; 0: a narrower integer */
 };
 
 struct trial {
@@ -149,8 +150,9 @@ enum way { REORDER, NARROW_INDEXES, NARROW_ALL, SHORTEN, N_WAYS };
 /* One of the ways; true when it brings the size to the limit. */
 static bool try_way(const struct hl_find *find, struct trial *trial, enum way way, uint64_t limit)
 {
-	int array = way == REORDER ? -1 :
-				     find_array(find, &trial->placing, way == NARROW_INDEXES ? 4 : 2);
+	int array = way == REORDER
+			    ? -1
+			    : find_array(find, &trial->placing, way == NARROW_INDEXES ? 4 : 2);
 
 	if (way == REORDER)
 		return fits(find, trial, limit);
@@ -214,9 +216,11 @@ static void report(struct hl_find *find, struct trial *trial, uint64_t over, uin
 	const char **changed = calloc(count ? count : 1, sizeof(*changed));
 	bool failed = !changed;
 
-	hl_text_printf(&find->evidence, "%llu bytes: %llu more than %llu line%s, so that it takes %llu%s",
+	hl_text_printf(&find->evidence,
+		       "%llu bytes: %llu more than %llu line%s, so that it takes %llu%s",
 		       (unsigned long long)find->type->size, (unsigned long long)over,
-		       (unsigned long long)lines, lines > 1 ? "s" : "", (unsigned long long)lines + 1,
+		       (unsigned long long)lines, lines > 1 ? "s" : "",
+		       (unsigned long long)lines + 1,
 		       find->align < find->line ? " (and lies on one more at most addresses)" : "");
 	if (!trial->n_changes)
 		hl_text_printf(&find->advice, "reorder the members: %llu bytes",
@@ -231,14 +235,23 @@ static void report(struct hl_find *find, struct trial *trial, uint64_t over, uin
 			changed[top] = declared[i].at;
 	}
 	if (trial->n_changes)
-		hl_text_printf(&find->advice, ": %llu bytes", (unsigned long long)trial->placing.size);
+		hl_text_printf(&find->advice, ": %llu bytes",
+			       (unsigned long long)trial->placing.size);
 	/* One line of many is little. */
-	double score = 700.0 / (double)(lines + 1) + (trial->n_changes ? 0 : 60);
+	double score =
+		(double)HL_W_OVER / (double)(lines + 1) + (trial->n_changes ? 0 : HL_W_OVER_ORDER);
+
+	/* What several CPUs touch is fetched again and again. */
+	if (!trial->n_changes &&
+	    !hl_looks_hold(find->looks, find->types, find->id, HL_HOLDS_SHARED))
+		score *= HL_W_OVER_PRIVATE;
+	find->reordered = !trial->n_changes;
 
 	if (failed)
 		find->rc = -ENOMEM;
 	else
-		hl_fault_report(find, HL_FAULT_JUST_OVER, hl_score(score), &trial->placing, changed);
+		hl_fault_report(find, HL_FAULT_JUST_OVER, hl_score(score), &trial->placing,
+				changed);
 	for (uint32_t i = 0; i < trial->n_changes; i++)
 		hl_text_free(&declared[i]);
 	free(changed);

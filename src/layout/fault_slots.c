@@ -5,6 +5,7 @@
  */
 #include "find.h"
 #include "picture.h"
+#include "weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ struct slots {
 	const char *name;
 	hl_type_id element;
 	uint64_t n, stride, padded;
-	bool wrapped;		/* in a std::array, whose declaration says nothing of its own */
+	bool guess; /* nothing speaks of threads */
+	bool wrapped; /* in a std::array, whose declaration says nothing of its own */
 };
 
 /* The array itself, or the one that a std::array wraps. */
@@ -43,8 +45,11 @@ static bool take_array(const struct hl_find *find, hl_type_id id, const char *na
 	if (!array || array->size < 2 || !stride || stride % find->apart == 0)
 		return false;
 	*slots = (struct slots){
-		.name = name ? name : "(anonymous)", .element = array->target, .n = array->size,
-		.stride = stride, .wrapped = wrapped,
+		.name = name ? name : "(anonymous)",
+		.element = array->target,
+		.n = array->size,
+		.stride = stride,
+		.wrapped = wrapped,
 		.padded = (stride + find->apart - 1) / find->apart * find->apart,
 	};
 	return true;
@@ -85,8 +90,10 @@ static double weight_of_structs(const struct hl_find *find, const struct slots *
 		said = HL_PER_THREAD_SAID;
 	if (hl_looks_hold(find->looks, find->types, slots->element,
 			  HL_HOLDS_SHARED | HL_HOLDS_COUNTED))
-		return said == HL_PER_THREAD_SAID ? 850 : said == HL_PER_THREAD_MAYBE ? 700 : 0;
-	return said == HL_PER_THREAD_SAID && slots->n >= 4 ? 300 : 0;
+		return said == HL_PER_THREAD_SAID ? HL_W_SLOT_STRUCT
+		       : said == HL_PER_THREAD_MAYBE && slots->n < HL_W_MANY_SLOTS ? HL_W_SLOT_MAYBE
+										   : 0;
+	return said == HL_PER_THREAD_SAID && slots->n >= 4 ? HL_W_SLOT_QUIET : 0;
 }
 
 static double weight_of_numbers(const struct hl_find *find, const struct slots *slots,
@@ -95,10 +102,13 @@ static double weight_of_numbers(const struct hl_find *find, const struct slots *
 	bool shared = hl_look_is_shared(hl_look_of_type(find->looks, slots->element));
 	enum hl_per_thread said = hl_look_per_thread(slots->name);
 
-	if (number->kind != HL_BASE || number->flags & (HL_TYPE_CHAR | HL_TYPE_FLOAT | HL_TYPE_BOOL))
+	if (number->kind != HL_BASE ||
+	    number->flags & (HL_TYPE_CHAR | HL_TYPE_FLOAT | HL_TYPE_BOOL))
 		return 0;
 	if (said != HL_PER_THREAD_NOT)
-		return shared ? 800 : hl_look_counted(slots->name) ? 700 : 0;
+		return shared			      ? HL_W_SLOT_ATOMIC
+		       : hl_look_counted(slots->name) ? HL_W_SLOT_COUNT
+						      : 0;
 	return 0;
 }
 
@@ -106,76 +116,91 @@ static double weight_of_numbers(const struct hl_find *find, const struct slots *
 static double weight_of_guess(const struct hl_find *find, const struct slots *slots,
 			      const struct hl_type *element)
 {
-	enum hl_look look = hl_look_of_type(find->looks, slots->element);
-
-	if (slots->n < 4 || slots->n > 256 || slots->n * slots->stride < find->line)
+	if (slots->n < 4 || slots->n > HL_W_MANY_SLOTS || slots->n * slots->stride < find->line)
 		return 0;
-	if (hl_look_is_written(look))
-		return 350;
-	return element->kind == HL_BASE && element->size >= 4 &&
-			       !(element->flags & HL_TYPE_FLOAT) &&
-			       hl_look_counts_alone(slots->name) ?
-		       150 : 0;
+	switch (hl_look_of_type(find->looks, slots->element)) {
+	case HL_LOOK_LOCK:
+		return HL_W_GUESS_LOCK;
+	case HL_LOOK_ATOMIC:
+		return HL_W_GUESS_ATOMIC;
+	default:
+		return element->kind == HL_BASE && element->size >= 4 &&
+				       !(element->flags & HL_TYPE_FLOAT) &&
+				       hl_look_counts_alone(slots->name)
+			       ? HL_W_GUESS_COUNT
+			       : 0;
+	}
+}
+
+/* What is one CPU's own has no other CPU's elements in it. */
+static bool is_inside_slot(const struct hl_find *find, const struct slots *slots)
+{
+	return find->type && hl_look_per_thread(slots->name) != HL_PER_THREAD_SAID &&
+	       hl_look_per_thread(hl_type_name(find->types, find->id)) == HL_PER_THREAD_SAID;
 }
 
 /* How sure it is that each element belongs to a thread of its own and is written by it;
  * 0: not at all. */
-static double weight_of(const struct hl_find *find, const struct slots *slots)
+static double weight_of(const struct hl_find *find, struct slots *slots)
 {
 	const struct hl_types *types = find->types;
 	hl_type_id id = hl_type_strip(types, slots->element);
 	double weight;
 
-	if (is_const(types, slots->element))
+	if (is_const(types, slots->element) || is_inside_slot(find, slots))
 		return 0;
 	/* A row of numbers for each. */
 	for (int depth = 0; types->type[id].kind == HL_ARRAY && depth < HL_MAX_DEPTH; depth++)
 		id = hl_type_strip(types, types->type[id].target);
-	weight = hl_kind_is_aggregate(types->type[id].kind) ?
-			 weight_of_structs(find, slots, &types->type[id]) :
-			 weight_of_numbers(find, slots, &types->type[id]);
-	return weight > 0 ? weight : weight_of_guess(find, slots, &types->type[id]);
+	weight = hl_kind_is_aggregate(types->type[id].kind)
+			 ? weight_of_structs(find, slots, &types->type[id])
+			 : weight_of_numbers(find, slots, &types->type[id]);
+	slots->guess = weight <= 0;
+	/* So many are rather the places in a table. */
+	if (slots->n >= HL_W_MANY_SLOTS)
+		weight *= HL_W_SLOT_MANY;
+	return slots->guess ? weight_of_guess(find, slots, &types->type[id]) : weight;
 }
 
 static void say(struct hl_find *find, const struct slots *slots)
 {
-	uint64_t whole = find->apart / (slots->stride ? slots->stride : 1);
+	uint64_t whole = find->apart / slots->stride;
+	struct hl_text *text = &find->evidence;
 
+	hl_text_printf(text, "%llu elements of %llu bytes, %s: ", (unsigned long long)slots->n,
+		       (unsigned long long)slots->stride,
+		       slots->guess ? "which may be written by different threads"
+				    : "one a thread or CPU by the look of it");
 	if (slots->stride < find->apart)
-		hl_text_printf(&find->evidence, "%llu elements of %llu bytes, one a thread or CPU by the look "
-			       "of it: up to %llu of them share a line of %u",
-			       (unsigned long long)slots->n, (unsigned long long)slots->stride,
-			       (unsigned long long)(slots->stride * whole == find->apart ? whole
-										      : whole + 2),
+		hl_text_printf(text, "up to %llu of them share a line of %u",
+			       (unsigned long long)(slots->stride * whole == find->apart
+							    ? whole
+							    : whole + 2),
 			       find->apart);
 	else
-		hl_text_printf(&find->evidence, "%llu elements of %llu bytes, one a thread or CPU by the look "
-			       "of it: no multiple of the line of %u, so that neighbours share one",
-			       (unsigned long long)slots->n, (unsigned long long)slots->stride,
+		hl_text_printf(text, "no multiple of the line of %u, so that neighbours share one",
 			       find->apart);
 }
 
 static void advise(struct hl_find *find, const struct slots *slots)
 {
-	hl_text_printf(&find->advice, "align the element to a line: %llu bytes each, %llu in all (now %llu); "
+	hl_text_printf(&find->advice,
+		       "align the element to a line: %llu bytes each, %llu in all (now %llu); "
 		       "or let each thread have its own in thread-local or per-CPU memory",
 		       (unsigned long long)slots->padded,
 		       (unsigned long long)(slots->padded * slots->n),
 		       (unsigned long long)(slots->stride * slots->n));
 }
 
-static bool examine(struct hl_find *find, const struct slots *slots, unsigned *score)
+static bool examine(struct hl_find *find, struct slots *slots, unsigned *score)
 {
 	double weight = weight_of(find, slots);
 
 	if (weight <= 0)
 		return false;
-	/* So many are rather the buckets of a hash. */
-	if (slots->n >= 256)
-		weight *= 0.4;
 	/* The more of them on a line, the more fight over it. */
 	if (slots->stride > find->apart)
-		weight *= 0.6;
+		weight *= HL_W_SLOT_LARGE;
 	*score = hl_score(weight);
 	say(find, slots);
 	advise(find, slots);
@@ -288,11 +313,19 @@ static bool place_padded(struct hl_find *find, uint32_t member, const struct slo
 		if (field->member != member)
 			continue;
 		field->size = field->data_size = slots->padded * slots->n;
-		field->align = find->apart;
+		if (field->align < find->apart)
+			field->align = find->apart;
 		field->flags &= (uint16_t)~HL_FIELD_PACKED;
 	}
 	hl_place(placing, find->line);
 	return true;
+}
+
+static uint32_t own_align(const struct hl_find *find, uint32_t top)
+{
+	uint8_t log2 = find->types->member[find->type->first + top].align_log2;
+
+	return log2 ? (uint32_t)1 << (log2 - 1) : 1;
 }
 
 static void report_member(struct hl_find *find, uint32_t top, const struct slots *slots,
@@ -307,10 +340,13 @@ static void report_member(struct hl_find *find, uint32_t top, const struct slots
 		find->rc = -ENOMEM;
 	hl_fault_member_named(find, slots->name);
 	if (made && find->want_text && write_proposal(find, slots, &declared)) {
-		/* In a packed struct the alignment of the type does not count. */
-		if (proposal.packed)
+		/* In a packed struct the alignment of the type does not count; an alignment of
+		 * the member's own may be more. */
+		uint32_t said = own_align(find, top);
+
+		if (proposal.packed || said > find->apart)
 			hl_text_printf(&declared, " __attribute__((__aligned__(%u)))",
-				       find->apart);
+				       said > find->apart ? said : find->apart);
 		changed[top] = declared.at;
 	}
 	/* Without a text the size alone is worth saying. */

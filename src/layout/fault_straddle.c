@@ -3,6 +3,7 @@
  * straddle: a message that fits in one line but may lie across two (O1).
  */
 #include "find.h"
+#include "weights.h"
 
 static uint64_t power_of_two_above(uint64_t size)
 {
@@ -17,7 +18,9 @@ static uint64_t power_of_two_above(uint64_t size)
 struct sharing {
 	const struct hl_leaf *written, *link, *done, *callback;
 	unsigned callbacks;
-	bool argument;		/* something for the callback */
+	unsigned fields;
+	bool argument; /* something for the callback */
+	bool by_name; /* what is written is so by its name alone */
 };
 
 static bool is_direct(const struct hl_find *find, const struct hl_leaf *leaf)
@@ -41,8 +44,11 @@ static struct sharing sharing_of(const struct hl_find *find, bool direct)
 
 		if (direct && !is_direct(find, leaf))
 			continue;
-		if (hl_look_is_written(leaf->look) && !s.written)
+		s.fields++;
+		if (hl_look_is_written(leaf->look) && !s.written) {
 			s.written = leaf;
+			s.by_name = !hl_look_is_by_type(find->looks, types, leaf->member);
+		}
 		if (leaf->look == HL_LOOK_LINK && !s.link)
 			s.link = leaf;
 		if (leaf->look == HL_LOOK_DONE && !s.done)
@@ -63,18 +69,24 @@ static struct sharing sharing_of(const struct hl_find *find, bool direct)
 
 static double weight_of(const struct sharing *s)
 {
+	double less = s->by_name ? HL_W_BY_NAME : 1;
+
+	/* A queued call is the very thing of O1; a registration is not written again. */
+	if (s->link && s->callback && s->argument && s->fields <= HL_W_MESSAGE_FIELDS)
+		return HL_W_MESSAGE;
+	if (s->link && s->callback && (s->argument || s->written || s->done))
+		return HL_W_QUEUED * less;
 	if (s->link && s->callback)
-		/* A queued call is the very thing of O1; a registration is not written again. */
-		return s->argument || s->written || s->done ? 700 : 350;
+		return HL_W_LINK_CALLBACK;
 	if (s->done && s->callback)
-		return s->argument ? 650 : 450;
+		return s->argument ? HL_W_ANSWERED : HL_W_FLAG_CALLBACK;
 	if (s->written && (s->done || s->link))
-		return 500;
+		return HL_W_ATOMIC_LINK * less;
 	if (s->written)
-		return 400;
+		return HL_W_ATOMIC * less;
 	if (s->link && s->done)
-		return 350;
-	return s->done ? 250 : 150;
+		return HL_W_LINK_FLAG;
+	return s->done ? HL_W_FLAG : HL_W_LINK;
 }
 
 static bool has_written(const struct hl_find *find)
@@ -118,9 +130,10 @@ static void say_addresses(struct hl_find *find, unsigned positions, unsigned str
 {
 	uint64_t first = (find->line - find->type->size) / find->align * find->align + find->align;
 
-	hl_text_printf(&find->evidence, "but aligned to %u it lies across two lines at %u of %u addresses "
-		       "in a line (from byte %llu on)", find->align, straddling, positions,
-		       (unsigned long long)first);
+	hl_text_printf(&find->evidence,
+		       "but aligned to %u it lies across two lines at %u of %u addresses "
+		       "in a line (from byte %llu on)",
+		       find->align, straddling, positions, (unsigned long long)first);
 }
 
 /* In an array that begins a line: the elements that lie across two. */
@@ -137,12 +150,14 @@ static void say_elements(struct hl_find *find)
 		hl_text_puts(&find->evidence, "; in an array that begins a line no element does");
 		return;
 	}
-	hl_text_printf(&find->evidence, "; in an array that begins a line %u of every %llu elements do (", n,
+	hl_text_printf(&find->evidence,
+		       "; in an array that begins a line %u of every %llu elements do (", n,
 		       (unsigned long long)period);
 	for (uint64_t i = 0; i < period && shown < 4; i++) {
 		if (i * size % find->line + size <= find->line)
 			continue;
-		hl_text_printf(&find->evidence, "%s%llu", shown++ ? ", " : "", (unsigned long long)i);
+		hl_text_printf(&find->evidence, "%s%llu", shown++ ? ", " : "",
+			       (unsigned long long)i);
 	}
 	hl_text_puts(&find->evidence, n > shown ? ", ...)" : ")");
 }
@@ -152,15 +167,22 @@ static void advise(struct hl_find *find, uint64_t align, uint64_t grown)
 	bool own = align == find->type->size;
 
 	hl_text_printf(&find->advice, "align it to %s: __attribute__((aligned(%llu))); ",
-		       own ? "its own size" : align == find->line ? "a line" : "the power of two above "
-		       "its size", (unsigned long long)align);
+		       own		     ? "its own size"
+		       : align == find->line ? "a line"
+					     : "the power of two above "
+					       "its size",
+		       (unsigned long long)align);
 	if (grown == find->type->size)
-		hl_text_puts(&find->advice, "costs no memory in arrays, up to the alignment elsewhere");
+		hl_text_puts(&find->advice,
+			     "costs no memory in arrays, up to the alignment elsewhere");
 	else
 		hl_text_printf(&find->advice, "costs %llu bytes an object (%llu to %llu)",
 			       (unsigned long long)(grown - find->type->size),
 			       (unsigned long long)find->type->size, (unsigned long long)grown);
 }
+
+/* What malloc() gives. */
+#define ALLOCATED_ALIGN 16u
 
 void hl_find_straddle(struct hl_find *find)
 {
@@ -184,7 +206,7 @@ void hl_find_straddle(struct hl_find *find)
 
 	struct hl_placing proposal;
 	uint64_t align = power_of_two_above(size);
-	double score = weight_of(&sharing) * (direct ? 1 : 0.5) *
+	double score = weight_of(&sharing) * (direct ? 1 : HL_W_INNER) *
 		       (0.5 + 0.5 * straddling / positions);
 
 	if (find->placed && !hl_placing_copy(&proposal, &find->placing)) {
@@ -193,6 +215,11 @@ void hl_find_straddle(struct hl_find *find)
 	} else {
 		proposal = (struct hl_placing){ .size = align };
 	}
+	if (sharing.callback && hl_look_registered(hl_type_name(find->types, find->id)))
+		score *= HL_W_REGISTERED;
+	/* No allocator places that across two lines; another struct around it may. */
+	if (size <= ALLOCATED_ALIGN)
+		score *= HL_W_ALLOCATED;
 	/* What alignment costs in memory is what keeps people from it. */
 	score *= 0.5 + 0.5 * (double)size / (double)proposal.size;
 

@@ -3,8 +3,11 @@
  * The names of the faults and what is to be said of each.
  */
 #include "layout/faults.h"
+#include "weights.h"
 
 #include <string.h>
+
+#define W(name) HL_W_TEXT(HL_W_##name)
 
 static const struct {
 	const char *name, *title, *explanation;
@@ -20,12 +23,15 @@ static const struct {
 		"that begins a line and does not fill it; groups that are 64 bytes apart where 128\n"
 		"travel together (--line 128, --pair).\n"
 		"\n"
-		"What is looked for: arrays named pad, padding, reserved, filler of 32 bytes and more,\n"
+		"What is looked for: arrays named pad, padding, filler or spacer of 32 bytes and more,\n"
 		"and members and variables with an explicit alignment of a line and more.  For a\n"
 		"struct aligned to A every address that is a multiple of A is considered.\n"
 		"\n"
-		"Score: 850 for a pad that is too short, 800 for groups closer than what travels\n"
-		"together, 750 for open ends, 700 for an aligned pointer, 500 for a variable.\n"
+		"Score: " W(THIN_PAD) " for a pad that is too short (" W(UNMEANT_PAD)
+		" when nothing around it looks written),\n" W(CLOSE_GROUPS)
+		" for groups closer than what travels together, " W(OPEN_END) " for open ends,\n"
+		W(ALIGNED_POINTER) " for an aligned pointer to counters or to things of threads, "
+		W(OPEN_VARIABLE) " for a variable.\n"
 		"\n"
 		"What to do: leave the arithmetic to the compiler.  Align the first member of each\n"
 		"group to a line; that aligns the struct and rounds up its size as well.",
@@ -37,12 +43,19 @@ static const struct {
 		"from the neighbours: false sharing in its purest form.\n"
 		"\n"
 		"What is looked for: arrays, in structs and as variables, whose name or element type\n"
-		"speaks of threads, CPUs, workers, cores, shards, slots or lanes, whose elements hold\n"
-		"something written (an atomic, a lock, a counter) and are no whole lines.\n"
+		"speaks of threads, CPUs, workers, cores, readers, shards, slots or lanes, whose\n"
+		"elements hold something written (an atomic, a lock, a counter) and are no whole\n"
+		"lines.  Arrays of locks, atomics and counters that say nothing of threads are\n"
+		"shown further down: they may be one a thread.\n"
 		"\n"
-		"Score: 850 for structs that hold something written, 450 for other structs, 800 for\n"
-		"atomics, 700 for plain counters; 0.6 of that when an element is larger than a line\n"
-		"and shares only its ends.\n"
+		"Score: " W(SLOT_STRUCT) " for structs that hold something written (" W(SLOT_MAYBE)
+		" for those in slots, shards and lanes,\n" W(SLOT_QUIET)
+		" for those in which nothing looks written), " W(SLOT_ATOMIC) " for atomics, "
+		W(SLOT_COUNT) " for plain counters;\nwithout a word of threads " W(GUESS_LOCK)
+		" for locks, " W(GUESS_ATOMIC) " for atomics, " W(GUESS_COUNT)
+		" for what counts by its name alone.\n" W(SLOT_LARGE)
+		" of that when an element is larger than a line and shares only its ends, "
+		W(SLOT_MANY) " from\n" W(MANY_SLOTS) " elements on.\n"
 		"\n"
 		"What to do: align the element type to a line, or give each thread memory of its own\n"
 		"(thread-local, per CPU) and let the reader add up.",
@@ -59,10 +72,16 @@ static const struct {
 		"one that every place where it is embedded shares) allows it.  Links and locks by\n"
 		"themselves (struct list_head, a mutex) are building blocks and not reported.\n"
 		"\n"
-		"Score: by what it holds (link, callback and its argument 700, without one 350, flag and\n"
-		"callback 650 or 450, atomic or lock with a link or flag 500, atomic or lock 400, link and flag 350, flag 250, link 150;\n"
-		"half when it is a struct inside that holds them),\n"
-		"times 0.5 to 1 for the share of addresses at which it straddles, times 0.5 to 1 for\n"
+		"Score: by what it holds: link, callback and its argument " W(MESSAGE)
+		" (up to " W(MESSAGE_FIELDS) " fields, else " W(QUEUED) "; without\nan argument "
+		W(LINK_CALLBACK) "), flag and callback " W(ANSWERED) " or " W(FLAG_CALLBACK)
+		", atomic or lock with a link or flag " W(ATOMIC_LINK) ", atomic\nor lock " W(ATOMIC)
+		", link and flag " W(LINK_FLAG) ", flag " W(FLAG) ", link " W(LINK) ".  " W(BY_NAME)
+		" of that when only the name of a plain\ninteger says so, " W(INNER)
+		" when it is a struct inside that holds them, " W(REGISTERED)
+		" for handlers, listeners and\nother registrations, " W(ALLOCATED)
+		" for 16 bytes and less, which malloc() places well.\n"
+		"Times 0.5 to 1 for the share of addresses at which it straddles, times 0.5 to 1 for\n"
 		"the memory that alignment costs.\n"
 		"\n"
 		"What to do: __attribute__((aligned(N))) with N the size when that is a power of two,\n"
@@ -76,15 +95,22 @@ static const struct {
 		"\n"
 		"What is looked for: per line, a written field (lock, atomic, reference count, volatile)\n"
 		"with const fields, pointers to functions, to operations or to const (strong), or\n"
-		"integers named like sizes, ids, limits, modes (weak; two are needed).  In a struct\n"
+		"integers and pointers named like sizes, ids, limits, names (weak; two are needed).\n"
+		"Beside an atomic count plain pointers are weak signs as well.  Packets, hits and other\n"
+		"plain integers that are counted up count as written beside strong signs.  In a struct\n"
 		"that its author aligned to a line, the line of a lock is taken for what the lock\n"
-		"guards, and only strong evidence counts.\n"
+		"guards, and only strong signs count.  The one callback of a queued message is none.\n"
 		"\n"
-		"Score: 280, and 120 for each strong field (three at most), 30 for each weak one (five\n"
-		"at most); 0.6 of that when no order of the members separates them.\n"
+		"Score: " W(BESIDE) ", and " W(BESIDE_STRONG) " for each strong sign (" W(MOST_STRONG)
+		" at most), " W(BESIDE_WEAK) " for each weak one (" W(MOST_WEAK) " at most);\n"
+		"for plain integers that are counted up " W(TALLY) ", " W(TALLY_STRONG) " and "
+		W(TALLY_WEAK) ".  " W(TABLE) " of that in a table of more than\n" W(TABLE_CALLBACKS)
+		" operations, " W(BY_NAME) " when a name alone says that it is written, or for a "
+		"volatile flag;\n" W(INSEPARABLE) " when no order of the members separates them, else "
+		"0.4 to 1 for the memory that it takes.\n"
 		"\n"
 		"What to do: group the members, read-mostly first, the written ones from a line of\n"
-		"their own on.  The proposal is the smaller of the two ways to place what is neither.",
+		"their own on.  The proposal is the smallest of the ways to place what is neither.",
 	},
 	[HL_FAULT_JUST_OVER] = {
 		"just-over",
@@ -96,9 +122,10 @@ static const struct {
 		"What is looked for: sizes of k lines and up to a quarter, which another order of the\n"
 		"members, narrower counters beside an array (an index into an array of N needs no more\n"
 		"than N), or the array an eighth shorter brings to k lines.  They are tried in that order,\n"
-		"the last two only beside a field that looks like a count of the elements.\n"
+		"all but the first only beside a field that looks like a count of the elements.\n"
 		"\n"
-		"Score: 700 / (k + 1), and 60 when another order is enough.",
+		"Score: " W(OVER) " / (k + 1); and " W(OVER_ORDER) " when another order is enough, but then "
+		W(OVER_PRIVATE) " of it when\nnothing inside looks shared.",
 	},
 	[HL_FAULT_CROSSING] = {
 		"crossing",
@@ -106,12 +133,15 @@ static const struct {
 		"A lock, an atomic, or (in a packed struct) a plain integer that lies on two lines costs\n"
 		"two lines each time, and an atomic one on x86 locks the bus.\n"
 		"\n"
-		"What is looked for: members of up to a line that cross one when the struct begins a\n"
-		"line, and another place for them at which nothing that matters crosses and the struct\n"
-		"does not grow.\n"
+		"What is looked for: members of up to a line, and elements of arrays whose size divides a\n"
+		"line, that cross one when the struct begins a line, and another place for them at which\n"
+		"nothing that matters crosses and the struct does not grow.\n"
 		"\n"
-		"Score: 420 for a lock or atomic, 330 for a scalar, 300 for a struct that holds a lock\n"
-		"or atomic, 250 for a completion; 0.6 of that when the struct need not begin a line.",
+		"Score: " W(CROSS_WRITTEN) " for a lock or atomic, " W(CROSS_SCALAR)
+		" for a scalar, " W(CROSS_HOLDER) " for a struct that holds a lock\nor atomic, "
+		W(CROSS_FLAG) " for a completion, " W(CROSS_PLAIN) " for other small structs; "
+		W(CROSS_UNALIGNED) " of that when the struct need\nnot begin a line, " W(CROSS_FORMAT)
+		" when it may be the format of a file or packet.",
 	},
 	[HL_FAULT_HOLE] = {
 		"hole",
@@ -120,7 +150,8 @@ static const struct {
 		"Reported only where it is worth a line; structs that were laid out by lines (aligned\n"
 		"members, padding, markers of groups) are left alone.\n"
 		"\n"
-		"Score: 500 times the share of lines that is saved.\n"
+		"Score: " W(HOLE) " times the share of lines that is saved; " W(HOLE_TOLD)
+		" of that when just-over proposes the\nsame order.\n"
 		"\n"
 		"What to do: the order that is proposed moves as few members as it needs.",
 	},

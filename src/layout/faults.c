@@ -4,6 +4,7 @@
  */
 #include "find.h"
 #include "picture.h"
+#include "weights.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -142,10 +143,19 @@ static unsigned line_of(const struct hl_find *find, const struct hl_placing *pro
 	return find->line;
 }
 
+/* A header of the system's: whoever reads this cannot change it. */
+static bool is_foreign(const struct hl_find *find)
+{
+	return !strncmp(find->types->file[find->type->file], "/usr/", 5);
+}
+
 void hl_fault_report(struct hl_find *find, enum hl_fault_kind kind, unsigned score,
 		     const struct hl_placing *proposal, const char *const *changed)
 {
 	struct hl_fault fault = { .kind = kind, .type = find->id, .score = score };
+
+	if (is_foreign(find))
+		fault.score = hl_score(score * HL_W_FOREIGN);
 
 	if (proposal) {
 		fault.size = proposal->size;
@@ -162,8 +172,11 @@ void hl_fault_report_variable(struct hl_find *find, enum hl_fault_kind kind, uns
 			      const struct hl_variable *variable, uint64_t size)
 {
 	struct hl_fault fault = {
-		.kind = kind, .variable = variable, .score = score,
-		.size = size, .lines = hl_lines(size, find->line),
+		.kind = kind,
+		.variable = variable,
+		.score = score,
+		.size = size,
+		.lines = hl_lines(size, find->line),
 	};
 
 	hl_fault_member_named(find, variable->name);
@@ -176,9 +189,13 @@ static void begin(struct hl_find *find, const struct hl_types *types, const stru
 		  bool want_text, hl_fault_sink *sink, void *arg)
 {
 	*find = (struct hl_find){
-		.types = types, .looks = ruler->looks, .line = ruler->line,
+		.types = types,
+		.looks = ruler->looks,
+		.line = ruler->line,
 		.apart = ruler->pair ? ruler->line * 2 : ruler->line,
-		.want_text = want_text, .sink = sink, .arg = arg,
+		.want_text = want_text,
+		.sink = sink,
+		.arg = arg,
 	};
 }
 
@@ -277,8 +294,11 @@ void hl_notes_of_type(struct hl_text *text, const struct hl_types *types, hl_typ
 
 	(void)ruler;
 	if (align > ALLOCATED_ALIGN)
-		hl_text_printf(text, "needs aligned allocation: malloc() and a plain new give %u, not %u; "
-			       "use aligned_alloc() or std::align_val_t\n", ALLOCATED_ALIGN, align);
+		hl_text_printf(
+			text,
+			"needs aligned allocation: malloc() and a plain new give %u, not %u; "
+			"use aligned_alloc() or std::align_val_t\n",
+			ALLOCATED_ALIGN, align);
 	if (type->kind == HL_UNION)
 		return;
 	for (uint32_t i = 0; i + 1 < type->count; i++) {
@@ -287,8 +307,10 @@ void hl_notes_of_type(struct hl_text *text, const struct hl_types *types, hl_typ
 		if (!member->bit_size && !(member->flags & (HL_MEMBER_VIRTUAL | HL_MEMBER_BASE)) &&
 		    hl_kind_is_aggregate(types->type[hl_type_strip(types, member->type)].kind) &&
 		    ends_flexible(types, member->type, 0))
-			hl_text_printf(text, "%s ends in a flexible array but is not the last member: its "
-				       "elements overlay what follows\n",
-				       member->name ? member->name : "an anonymous member");
+			hl_text_printf(
+				text,
+				"%s ends in a flexible array but is not the last member: its "
+				"elements overlay what follows\n",
+				member->name ? member->name : "an anonymous member");
 	}
 }

@@ -28,26 +28,26 @@ const char *hl_fault_title(enum hl_fault_kind kind);
 /* Paragraphs for --explain: what is looked for, how the score is made, what to do. */
 const char *hl_fault_explanation(enum hl_fault_kind kind);
 
-struct hl_looks;		/* layout/look.h: what the types of the file look like */
+struct hl_looks; /* layout/look.h: what the types of the file look like */
 
 struct hl_ruler {
-	unsigned line;		/* bytes of a line, a power of two */
-	bool pair;		/* the prefetcher fetches pairs: what must not share is two lines apart */
-	const struct hl_looks *looks;	/* of the same types: hl_looks_build() */
+	unsigned line; /* bytes of a line, a power of two */
+	bool pair; /* the prefetcher fetches pairs: what must not share is two lines apart */
+	const struct hl_looks *looks; /* of the same types: hl_looks_build() */
 };
 
 /* One fault of one type.  What a sink is shown is valid during the call only. */
 struct hl_fault {
 	enum hl_fault_kind kind;
-	hl_type_id type;		/* one of hl_types.defined; 0 for a variable's fault */
-	const struct hl_variable *variable;	/* NULL for a type's fault */
-	unsigned score;			/* 1 to 1000, the worst first */
-	const char *evidence;		/* one line or several, no newline at the end */
-	const char *const *members;	/* the members it is about, by name (path for inner ones) */
+	hl_type_id type; /* one of hl_types.defined; 0 for a variable's fault */
+	const struct hl_variable *variable; /* NULL for a type's fault */
+	unsigned score; /* 1 to 1000, the worst first */
+	const char *evidence; /* one line or several, no newline at the end */
+	const char *const *members; /* the members it is about, by name (path for inner ones) */
 	uint32_t n_members;
-	uint64_t size, lines;		/* with the proposal; 0 when there is none */
-	const char *advice;		/* what to do, in a sentence */
-	const char *text;		/* the proposal written out as code; "" unless want_text */
+	uint64_t size, lines; /* with the proposal; 0 when there is none */
+	const char *advice; /* what to do, in a sentence */
+	const char *text; /* the proposal written out as code; "" unless want_text */
 };
 
 typedef void hl_fault_sink(void *arg, const struct hl_fault *fault);

@@ -12,15 +12,15 @@
 /* A field at the bottom of nested structs: where it lies in the outermost one. */
 struct hl_leaf {
 	const struct hl_member *member;
-	uint64_t offset, size;	/* bytes; a bit-field's are those that it touches */
-	uint64_t stride;	/* of an array: bytes from element to element; otherwise size */
-	uint32_t top;		/* the member of the outermost struct that it lies in, from 0 */
-	uint32_t up;		/* the leaf-to-be that holds it: index into frames, 0: none */
-	uint8_t look;		/* enum hl_look */
+	uint64_t offset, size; /* bytes; a bit-field's are those that it touches */
+	uint64_t stride; /* of an array: bytes from element to element; otherwise size */
+	uint32_t top; /* the member of the outermost struct that it lies in, from 0 */
+	uint32_t up; /* the leaf-to-be that holds it: index into frames, 0: none */
+	uint8_t look; /* enum hl_look */
 };
 
 struct hl_frame {
-	const char *name;	/* of a member that holds others; NULL: anonymous */
+	const char *name; /* of a member that holds others; NULL: anonymous */
 	uint32_t up;
 };
 
@@ -28,11 +28,11 @@ struct hl_frame {
 struct hl_find {
 	const struct hl_types *types;
 	const struct hl_looks *looks;
-	hl_type_id id;			/* as it is listed */
-	const struct hl_type *type;	/* the struct, class or union itself */
+	hl_type_id id; /* as it is listed */
+	const struct hl_type *type; /* the struct, class or union itself */
 	unsigned line;
-	unsigned apart;			/* bytes that keep two things from sharing: a line, or a pair */
-	uint32_t align;			/* what its address is a multiple of, as it is used */
+	unsigned apart; /* bytes that keep two things from sharing: a line, or a pair */
+	uint32_t align; /* what its address is a multiple of, as it is used */
 	bool want_text;
 	hl_fault_sink *sink;
 	void *arg;
@@ -42,14 +42,15 @@ struct hl_find {
 	struct hl_frame *frame;
 	uint32_t n_frames, frames_room;
 
-	struct hl_placing placing;	/* as the compiler placed it ... */
-	bool placed;			/* ... if that could be reproduced */
+	struct hl_placing placing; /* as the compiler placed it ... */
+	bool placed; /* ... if that could be reproduced */
+	bool reordered; /* just-over proposed another order */
 
 	/* The fault that is being put together. */
 	struct hl_text evidence, advice, text, names;
 	const char **name;
 	uint32_t n_names, names_room;
-	int rc;				/* -ENOMEM: nothing more is reported */
+	int rc; /* -ENOMEM: nothing more is reported */
 };
 
 /* Fills .leaf with the fields of the type. */

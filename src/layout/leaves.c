@@ -74,15 +74,21 @@ static void take_member(struct hl_find *find, const struct hl_member *member, ui
 		size = stride = (member->bit_offset % 8 + member->bit_size + 7) / 8;
 	if (type->kind == HL_ARRAY) {
 		stride = hl_type_size(types, type->target);
-		if (look == HL_LOOK_PLAIN && hl_look_is_shared(hl_look_of_type(find->looks, type->target)))
+		if (look == HL_LOOK_PLAIN &&
+		    hl_look_is_shared(hl_look_of_type(find->looks, type->target)))
 			look = hl_look_of_type(find->looks, type->target);
 	}
 	struct hl_leaf *leaf = add_leaf(find);
 
 	if (leaf)
 		*leaf = (struct hl_leaf){
-			.member = member, .offset = offset, .size = size, .stride = stride,
-			.top = top, .up = up, .look = (uint8_t)look,
+			.member = member,
+			.offset = offset,
+			.size = size,
+			.stride = stride,
+			.top = top,
+			.up = up,
+			.look = (uint8_t)look,
 		};
 }
 
@@ -205,7 +211,8 @@ static bool is_word_and_width(const char *name, const char *const *word, size_t 
 
 static bool names_byte_order(const char *name)
 {
-	static const char *const words[] = { "le", "be", "rte_le", "rte_be", "virtio", "big", "little" };
+	static const char *const words[] = { "le",     "be",  "rte_le", "rte_be",
+					     "virtio", "big", "little" };
 
 	return is_word_and_width(name, words, sizeof(words) / sizeof(words[0]));
 }
@@ -254,9 +261,15 @@ static bool is_portable(const struct hl_find *find, const struct hl_leaf *leaf)
 	       is_named(types, leaf->member->type, names_width);
 }
 
+/* What the kernel hands to its users as it stands. */
+static bool names_interface(const char *name)
+{
+	return !strncmp(name, "trace_event_raw_", 16) || !strncmp(name, "compat_", 7);
+}
+
 bool hl_find_is_format(const struct hl_find *find)
 {
-	if (hl_find_has_byte_order(find))
+	if (hl_find_has_byte_order(find) || names_interface(hl_type_name(find->types, find->id)))
 		return true;
 	/* Nobody aligns a format to a line. */
 	if (!(find->type->flags & HL_TYPE_PACKED) || find->align >= find->line)

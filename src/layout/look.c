@@ -1,231 +1,56 @@
 // SPDX-License-Identifier: MIT
 #include "look.h"
 
-#include <pthread.h>
+#include "words.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Words of names ---- */
-
-#define W_LOCK		0x00001	/* lock, when it is the last word */
-#define W_ATOMIC	0x00002	/* atomic, wherever it stands */
-#define W_REFS		0x00004	/* number of users */
-#define W_LINK		0x00008	/* what links: next, prev */
-#define W_DONE		0x00010	/* completion */
-#define W_COUNT		0x00020	/* counted up, or the number of what is there */
-#define W_STEADY	0x00040	/* set once, read often */
-#define W_PAD		0x00080	/* filler */
-#define W_THREAD	0x00100	/* one a thread or CPU */
-#define W_OPS		0x00200	/* table of operations */
-#define W_LIST		0x00400	/* a type of this name with pointers only is a link */
-#define W_MAP		0x00800	/* leads from one thing to another: prio_to_cpu */
-#define W_INDEX		0x01000	/* place in a ring or deque that moves on */
-#define W_ARGUMENT	0x02000	/* what a callback is given */
-#define W_PENDING	0x04000	/* completion, when it is the whole name */
-#define W_SLOT		0x08000	/* one a thread, or a place in a table */
-#define W_TALLY		0x10000	/* events that are only ever counted up */
-#define W_SUM		0x20000	/* a count of more than the elements of an array */
-
-struct word {
-	const char *text;
-	uint32_t mask;
-};
-
-static const struct word words[] = {
-	{ "lock", W_LOCK }, { "spinlock", W_LOCK }, { "rwlock", W_LOCK }, { "seqlock", W_LOCK },
-	{ "qspinlock", W_LOCK }, { "qrwlock", W_LOCK }, { "mutex", W_LOCK }, { "mtx", W_LOCK },
-	{ "semaphore", W_LOCK }, { "sem", W_LOCK }, { "latch", W_LOCK }, { "futex", W_LOCK },
-	{ "seqcount", W_LOCK }, { "rwsem", W_LOCK }, { "spin", W_LOCK }, { "slock", W_LOCK },
-	{ "lwlock", W_LOCK }, { "rwlocks", W_LOCK }, { "spinlocks", W_LOCK },
-	{ "atomic", W_ATOMIC }, { "atomic8", W_ATOMIC }, { "atomic16", W_ATOMIC },
-	{ "atomic32", W_ATOMIC }, { "atomic64", W_ATOMIC }, { "atomics", W_ATOMIC },
-	{ "refcount", W_REFS }, { "refcnt", W_REFS }, { "refs", W_REFS }, { "kref", W_REFS | W_ATOMIC },
-	{ "usecount", W_REFS }, { "usecnt", W_REFS }, { "refcounter", W_REFS },
-	{ "next", W_LINK }, { "prev", W_LINK }, { "link", W_LINK | W_LIST },
-	{ "links", W_LINK | W_LIST }, { "node", W_LIST }, { "head", W_LIST | W_INDEX }, { "entry", W_LIST },
-	{ "list", W_LIST }, { "hlist", W_LIST }, { "llist", W_LIST }, { "queue", W_LIST },
-	{ "stack", W_LIST }, { "rb", W_LIST }, { "hook", W_LIST },
-	{ "tail", W_INDEX }, { "depth", W_INDEX }, { "top", W_INDEX }, { "bottom", W_INDEX }, { "producer", W_INDEX },
-	{ "consumer", W_INDEX }, { "produced", W_INDEX }, { "consumed", W_INDEX },
-	{ "data", W_ARGUMENT }, { "arg", W_ARGUMENT }, { "args", W_ARGUMENT },
-	{ "info", W_ARGUMENT }, { "priv", W_ARGUMENT }, { "private", W_ARGUMENT },
-	{ "ctx", W_ARGUMENT }, { "context", W_ARGUMENT }, { "payload", W_ARGUMENT },
-	{ "cookie", W_ARGUMENT }, { "opaque", W_ARGUMENT }, { "argument", W_ARGUMENT },
-	{ "param", W_ARGUMENT }, { "user", W_ARGUMENT },
-	{ "done", W_DONE }, { "ready", W_DONE }, { "complete", W_DONE }, { "completed", W_DONE },
-	{ "completion", W_DONE }, { "pending", W_PENDING }, { "finished", W_DONE },
-	{ "signaled", W_DONE }, { "signalled", W_DONE }, { "waitqueue", W_DONE },
-	{ "count", W_COUNT }, { "counts", W_COUNT }, { "counter", W_COUNT },
-	{ "counters", W_COUNT }, { "cnt", W_COUNT }, { "nr", W_COUNT }, { "num", W_COUNT },
-	{ "hits", W_COUNT | W_TALLY }, { "misses", W_COUNT | W_TALLY },
-	{ "packets", W_COUNT | W_TALLY }, { "drops", W_COUNT | W_TALLY },
-	{ "reads", W_COUNT | W_TALLY }, { "writes", W_COUNT | W_TALLY },
-	{ "iters", W_COUNT | W_TALLY }, { "ticks", W_COUNT | W_TALLY }, { "bytes", W_COUNT | W_SUM },
-	{ "stat", W_COUNT | W_SUM }, { "stats", W_COUNT | W_SUM },
-	{ "events", W_COUNT | W_SUM }, { "total", W_COUNT | W_SUM },
-	{ "used", W_COUNT | W_SUM }, { "seq", W_COUNT | W_SUM }, { "sum", W_COUNT | W_SUM },
-	{ "n", W_COUNT }, { "len", W_COUNT },
-	{ "length", W_COUNT }, { "idx", W_COUNT }, { "index", W_COUNT }, { "pos", W_COUNT },
-	{ "nelems", W_COUNT }, { "nents", W_COUNT }, { "filled", W_COUNT },
-	{ "size", W_STEADY }, { "id", W_STEADY }, { "ids", W_STEADY }, { "key", W_STEADY },
-	{ "uid", W_STEADY }, { "gid", W_STEADY }, { "cuid", W_STEADY }, { "cgid", W_STEADY },
-	{ "mode", W_STEADY }, { "name", W_STEADY }, { "type", W_STEADY }, { "mask", W_STEADY },
-	{ "shift", W_STEADY }, { "max", W_STEADY }, { "min", W_STEADY }, { "limit", W_STEADY },
-	{ "capacity", W_STEADY }, { "config", W_STEADY }, { "cfg", W_STEADY },
-	{ "version", W_STEADY }, { "order", W_STEADY }, { "align", W_STEADY },
-	{ "alignment", W_STEADY }, { "weight", W_STEADY },
-	{ "timeout", W_STEADY }, { "threshold", W_STEADY }, { "enabled", W_STEADY },
-	{ "pad", W_PAD }, { "pad0", W_PAD }, { "pad1", W_PAD }, { "pad2", W_PAD },
-	{ "pad3", W_PAD }, { "pad4", W_PAD }, { "padding", W_PAD }, { "pads", W_PAD },
-	{ "padding1", W_PAD }, { "padding2", W_PAD }, { "filler", W_PAD }, { "spacer", W_PAD },
-	{ "cacheline", W_PAD },
-	{ "thread", W_THREAD }, { "threads", W_THREAD }, { "cpu", W_THREAD }, { "cpus", W_THREAD },
-	{ "percpu", W_THREAD }, { "pcpu", W_THREAD }, { "worker", W_THREAD }, { "to", W_MAP },
-	{ "workers", W_THREAD }, { "percore", W_THREAD }, { "cores", W_THREAD },
-	{ "lcore", W_THREAD }, { "lcores", W_THREAD }, { "perthread", W_THREAD },
-	{ "readers", W_THREAD }, { "writers", W_THREAD }, { "producers", W_THREAD },
-	{ "consumers", W_THREAD },
-	{ "slot", W_SLOT }, { "slots", W_SLOT }, { "shard", W_SLOT }, { "shards", W_SLOT },
-	{ "lane", W_SLOT }, { "lanes", W_SLOT }, { "stripe", W_SLOT }, { "stripes", W_SLOT },
-	{ "ops", W_OPS }, { "operations", W_OPS }, { "vtbl", W_OPS }, { "vtable", W_OPS },
-	{ "callbacks", W_OPS }, { "methods", W_OPS }, { "driver", W_OPS }, { "funcs", W_OPS },
-};
-
-#define N_WORDS		(sizeof(words) / sizeof(words[0]))
-#define WORD_SLOTS	512u
-
-static const struct word *word_slot[WORD_SLOTS];
-static pthread_once_t words_once = PTHREAD_ONCE_INIT;
-
-static uint32_t hash_word(const char *text, size_t n)
-{
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return hash ^ hash >> 15;
-}
-
-static void index_words(void)
-{
-	for (size_t i = 0; i < N_WORDS; i++) {
-		uint32_t at = hash_word(words[i].text, strlen(words[i].text)) & (WORD_SLOTS - 1);
-
-		while (word_slot[at])
-			at = (at + 1) & (WORD_SLOTS - 1);
-		word_slot[at] = &words[i];
-	}
-}
-
-static uint32_t mask_of_word(const char *text, size_t n)
-{
-	uint32_t at = hash_word(text, n) & (WORD_SLOTS - 1);
-
-	for (; word_slot[at]; at = (at + 1) & (WORD_SLOTS - 1))
-		if (!strncmp(word_slot[at]->text, text, n) && !word_slot[at]->text[n])
-			return word_slot[at]->mask;
-	return 0;
-}
-
-/* The words of a name: what any of them says, what the last, what all of them. */
-struct reading {
-	uint32_t any, last, all;
-	unsigned words;
-};
-
-#define LONGEST_WORD 24
-/* What is behind that in a name is not read: it is asked for again and again. */
-#define LONGEST_NAME 128
-
-/* Of ASCII, whatever the locale. */
-static bool is_upper(unsigned char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static bool is_lower(unsigned char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static bool is_alnum(unsigned char c)
-{
-	return is_lower(c) || is_upper(c) || (c >= '0' && c <= '9');
-}
-
-/* Splits at underscores, at other signs and where lower case turns to upper. */
-static struct reading read_name(const char *name)
-{
-	struct reading reading = { .all = UINT32_MAX };
-	char word[LONGEST_WORD];
-	size_t n = 0;
-
-	if (!name)
-		return (struct reading){ 0 };
-	pthread_once(&words_once, index_words);
-	for (const char *at = name;; at++) {
-		unsigned char c = at < name + LONGEST_NAME ? (unsigned char)*at : 0;
-		bool ends = !is_alnum(c) ||
-			    (is_upper(c) && at > name && is_lower((unsigned char)at[-1]));
-
-		if (ends && n) {
-			/* "_t" and a lone "s" are no words. */
-			if (n > 1 || (word[0] != 't' && word[0] != 's')) {
-				reading.last = mask_of_word(word, n);
-				reading.any |= reading.last;
-				reading.all &= reading.last;
-				reading.words++;
-			}
-			n = 0;
-		}
-		if (!c)
-			break;
-		/* Template arguments say nothing of the template itself. */
-		if (c == '<')
-			break;
-		if (is_alnum(c) && n < LONGEST_WORD)
-			word[n++] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
-	}
-	return reading;
-}
+/* ---- Questions about names ---- */
 
 enum hl_per_thread hl_look_per_thread(const char *name)
 {
-	uint32_t any = read_name(name).any;
+	struct hl_reading reading = hl_read_name(name);
 
-	if (any & W_MAP)
+	if (reading.any & W_MAP)
 		return HL_PER_THREAD_NOT;
-	return any & W_THREAD ? HL_PER_THREAD_SAID : any & W_SLOT ? HL_PER_THREAD_MAYBE :
-								    HL_PER_THREAD_NOT;
+	if (reading.any & W_THREAD || reading.last & W_ROLE)
+		return HL_PER_THREAD_SAID;
+	return reading.last & W_SLOT ? HL_PER_THREAD_MAYBE : HL_PER_THREAD_NOT;
 }
 
 bool hl_look_counted(const char *name)
 {
-	return read_name(name).any & (W_COUNT | W_REFS);
+	return hl_read_name(name).any & (W_COUNT | W_REFS);
 }
 
 bool hl_look_counts_elements(const char *name)
 {
-	uint32_t any = read_name(name).any;
+	uint32_t any = hl_read_name(name).any;
 
 	return any & (W_COUNT | W_INDEX) && !(any & (W_TALLY | W_SUM | W_STEADY));
 }
 
 bool hl_look_moves_on(const char *name)
 {
-	return read_name(name).last & W_INDEX;
+	return hl_read_name(name).last & W_INDEX;
 }
 
 bool hl_look_counts_alone(const char *name)
 {
-	struct reading reading = read_name(name);
+	struct hl_reading reading = hl_read_name(name);
 
 	return reading.words && reading.all & (W_COUNT | W_REFS);
 }
 
+bool hl_look_registered(const char *name)
+{
+	return hl_read_name(name).any & W_REGISTERED;
+}
+
 bool hl_look_argument(const char *name)
 {
-	return read_name(name).any & W_ARGUMENT;
+	return hl_read_name(name).any & W_ARGUMENT;
 }
 
 const char *hl_look_name(enum hl_look look)
@@ -259,12 +84,12 @@ const char *hl_look_name(enum hl_look look)
 #define LARGEST_LINK 64
 
 struct hl_looks {
-	uint8_t *look;			/* of each type by itself */
-	uint8_t *typedef_log2;		/* of each aggregate: alignment of a typedef of it */
-	uint8_t *embedded_log2;		/* ... alignment that all places where it is embedded share */
-	uint8_t *embedded;		/* ... and how many there are, 255 at most */
-	uint8_t *holds;			/* of each aggregate: HL_HOLDS_..., HOLDS_KNOWN */
-	uint8_t *member;		/* look of each member of a struct, class or union */
+	uint8_t *look; /* of each type by itself */
+	uint8_t *typedef_log2; /* of each aggregate: alignment of a typedef of it */
+	uint8_t *embedded_log2; /* ... alignment that all places where it is embedded share */
+	uint8_t *embedded; /* ... and how many there are, 255 at most */
+	uint8_t *holds; /* of each aggregate: HL_HOLDS_..., HOLDS_KNOWN */
+	uint8_t *member; /* look of each member of a struct, class or union */
 };
 
 /* Exact names that no rule on words tells. */
@@ -303,7 +128,7 @@ static bool is_pointer_to_link(const struct hl_types *types, const struct hl_typ
 	if (what->kind == HL_POINTER)
 		what = &types->type[hl_type_strip(types, what->target)];
 	return what == self ||
-	       (hl_kind_is_aggregate(what->kind) && read_name(what->name).any & W_LIST);
+	       (hl_kind_is_aggregate(what->kind) && hl_read_name(what->name).any & W_LIST);
 }
 
 /* True when the struct is made of links alone: it is there to be embedded.  What carries
@@ -319,7 +144,7 @@ static bool is_all_links(const struct hl_types *types, const struct hl_type *typ
 		if (member->kind == HL_POINTER && is_pointer_to_link(types, member, type))
 			links++;
 		else if (member->kind == HL_BASE && member->size == types->address_size)
-			others++;	/* the colour of a red-black tree's node */
+			others++; /* the colour of a red-black tree's node */
 		else
 			return false;
 	}
@@ -330,7 +155,7 @@ static bool is_all_links(const struct hl_types *types, const struct hl_type *typ
 static enum hl_look look_of_names(const struct hl_types *types, const struct hl_type *type,
 				  uint64_t size)
 {
-	struct reading reading = read_name(type->name);
+	struct hl_reading reading = hl_read_name(type->name);
 	enum hl_look known = type->name ? look_of_known_name(type->name) : HL_LOOK_PLAIN;
 
 	if (known != HL_LOOK_PLAIN)
@@ -421,6 +246,25 @@ uint32_t hl_looks_used_align(const struct hl_looks *looks, hl_type_id id)
 	return align;
 }
 
+/* The type of the elements of an array of however many dimensions; of all else, itself. */
+static hl_type_id element_of(const struct hl_types *types, hl_type_id id)
+{
+	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
+		hl_type_id what = hl_type_strip(types, id);
+
+		if (types->type[what].kind != HL_ARRAY)
+			break;
+		id = types->type[what].target;
+	}
+	return id;
+}
+
+bool hl_look_is_by_type(const struct hl_looks *looks, const struct hl_types *types,
+			const struct hl_member *member)
+{
+	return hl_look_of_type(looks, element_of(types, member->type)) != HL_LOOK_PLAIN;
+}
+
 enum hl_look hl_look_of_type(const struct hl_looks *looks, hl_type_id id)
 {
 	return (enum hl_look)looks->look[id];
@@ -443,17 +287,28 @@ static bool is_const(const struct hl_types *types, hl_type_id id)
 	return false;
 }
 
+/* A link leads to another of the same kind; what leads elsewhere by that name is a place in
+ * some list.  The struct around an unnamed one is not known. */
+static bool may_link(const struct hl_types *types, const struct hl_type *pointee,
+		     const struct hl_type *container)
+{
+	if (pointee == container || pointee == &types->type[0] || !container->name)
+		return true;
+	/* It may be declared in one place and defined in another. */
+	return pointee->name && !strcmp(pointee->name, container->name);
+}
+
 static enum hl_look look_of_pointer(const struct hl_types *types, const struct hl_type *pointer,
-				    const char *name)
+				    const char *name, const struct hl_type *container)
 {
 	hl_type_id what = hl_type_strip(types, pointer->target);
 	const struct hl_type *pointee = &types->type[what];
-	struct reading reading = read_name(name);
+	struct hl_reading reading = hl_read_name(name);
 
 	if (pointee->kind == HL_FUNCTION)
 		return HL_LOOK_CONSTANT;
 	if (hl_kind_is_aggregate(pointee->kind)) {
-		if (read_name(pointee->name).last & W_OPS)
+		if (hl_read_name(pointee->name).last & W_OPS)
 			return HL_LOOK_CONSTANT;
 		if (is_const(types, pointer->target))
 			return HL_LOOK_CONSTANT;
@@ -461,14 +316,14 @@ static enum hl_look look_of_pointer(const struct hl_types *types, const struct h
 	if (reading.any & W_OPS)
 		return HL_LOOK_CONSTANT;
 	if (reading.any & W_LINK)
-		return HL_LOOK_LINK;
+		return may_link(types, pointee, container) ? HL_LOOK_LINK : HL_LOOK_PLAIN;
 	/* const char *name; a key may be a pointer as well. */
 	return reading.last & W_STEADY ? HL_LOOK_STEADY : HL_LOOK_PLAIN;
 }
 
 static enum hl_look look_of_integer(const char *name, const struct hl_type *type, bool bits)
 {
-	struct reading reading = read_name(name);
+	struct hl_reading reading = hl_read_name(name);
 	/* "need_lock" and the like are answers, not locks. */
 	bool whole = !bits && !(type->flags & HL_TYPE_BOOL) && type->size >= 4;
 
@@ -495,11 +350,11 @@ static bool is_padding(const struct hl_types *types, const struct hl_type *array
 	const struct hl_type *element = &types->type[hl_type_strip(types, array->target)];
 
 	return element->kind == HL_BASE && !(element->flags & HL_TYPE_FLOAT) &&
-	       read_name(name).any & W_PAD;
+	       hl_read_name(name).any & W_PAD;
 }
 
 static enum hl_look look_of_member(const struct hl_looks *looks, const struct hl_types *types,
-				   const struct hl_member *member)
+				   const struct hl_type *container, const struct hl_member *member)
 {
 	enum hl_look look = hl_look_of_type(looks, member->type);
 	hl_type_id what = hl_type_strip(types, member->type);
@@ -513,7 +368,7 @@ static enum hl_look look_of_member(const struct hl_looks *looks, const struct hl
 		return HL_LOOK_CONSTANT;
 	switch (type->kind) {
 	case HL_POINTER:
-		return look_of_pointer(types, type, member->name);
+		return look_of_pointer(types, type, member->name, container);
 	case HL_BASE:
 	case HL_ENUM:
 		if (type->flags & HL_TYPE_FLOAT)
@@ -583,19 +438,6 @@ static uint8_t held_by_look(enum hl_look look)
 			 (hl_look_is_counted(look) ? HL_HOLDS_COUNTED : 0));
 }
 
-/* The type of the elements of an array of however many dimensions; of all else, itself. */
-static hl_type_id element_of(const struct hl_types *types, hl_type_id id)
-{
-	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
-		hl_type_id what = hl_type_strip(types, id);
-
-		if (types->type[what].kind != HL_ARRAY)
-			break;
-		id = types->type[what].target;
-	}
-	return id;
-}
-
 /* Each type is looked at once, however often it is inside others. */
 static uint8_t note_held(struct hl_looks *looks, const struct hl_types *types, hl_type_id id,
 			 int depth)
@@ -624,7 +466,8 @@ bool hl_looks_hold(const struct hl_looks *looks, const struct hl_types *types, h
 	hl_type_id element = element_of(types, id);
 
 	return (held_by_look(hl_look_of_type(looks, element)) |
-		looks->holds[hl_type_strip(types, element)]) & what;
+		looks->holds[hl_type_strip(types, element)]) &
+	       what;
 }
 
 /* ---- All of a file, once ---- */
@@ -640,8 +483,12 @@ struct hl_looks *hl_looks_build(const struct hl_types *types)
 		return NULL;
 	}
 	*looks = (struct hl_looks){
-		.look = bytes, .typedef_log2 = bytes + n, .embedded_log2 = bytes + 2 * n,
-		.embedded = bytes + 3 * n, .holds = bytes + 4 * n, .member = bytes + 5 * n,
+		.look = bytes,
+		.typedef_log2 = bytes + n,
+		.embedded_log2 = bytes + 2 * n,
+		.embedded = bytes + 3 * n,
+		.holds = bytes + 4 * n,
+		.member = bytes + 5 * n,
 	};
 	for (hl_type_id id = 0; id < n; id++)
 		looks->look[id] = (uint8_t)look_of_type(types, id);
@@ -656,7 +503,7 @@ struct hl_looks *hl_looks_build(const struct hl_types *types)
 			const struct hl_member *member = &types->member[type->first + i];
 
 			looks->member[type->first + i] =
-				(uint8_t)look_of_member(looks, types, member);
+				(uint8_t)look_of_member(looks, types, type, member);
 			if (type->kind != HL_UNION)
 				note_embedded(looks, types, member);
 		}

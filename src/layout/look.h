@@ -12,15 +12,15 @@
 
 enum hl_look {
 	HL_LOOK_PLAIN,
-	HL_LOOK_LOCK,		/* spinlock, mutex, semaphore, sequence counter */
-	HL_LOOK_ATOMIC,		/* _Atomic, atomic_t, std::atomic, reference count, volatile */
-	HL_LOOK_LINK,		/* of a list, queue or tree */
-	HL_LOOK_DONE,		/* flag or wait queue by which one thread tells another */
-	HL_LOOK_COUNTER,	/* integer that is a number of something, or moves on in a ring */
-	HL_LOOK_TALLY,		/* integer that is counted up with every event: packets, hits */
-	HL_LOOK_CONSTANT,	/* read-mostly for sure: const, function or operations pointer */
-	HL_LOOK_STEADY,		/* read-mostly by name: size, id, mode */
-	HL_LOOK_PAD,		/* array put there to keep others off */
+	HL_LOOK_LOCK, /* spinlock, mutex, semaphore, sequence counter */
+	HL_LOOK_ATOMIC, /* _Atomic, atomic_t, std::atomic, reference count, volatile */
+	HL_LOOK_LINK, /* of a list, queue or tree */
+	HL_LOOK_DONE, /* flag or wait queue by which one thread tells another */
+	HL_LOOK_COUNTER, /* integer that is a number of something, or moves on in a ring */
+	HL_LOOK_TALLY, /* integer that is counted up with every event: packets, hits */
+	HL_LOOK_CONSTANT, /* read-mostly for sure: const, function or operations pointer */
+	HL_LOOK_STEADY, /* read-mostly by name: size, id, mode */
+	HL_LOOK_PAD, /* array put there to keep others off */
 };
 
 /* What was found out once about all types of a file. */
@@ -39,9 +39,9 @@ uint32_t hl_looks_used_align(const struct hl_looks *looks, hl_type_id id);
 enum hl_look hl_look_of_type(const struct hl_looks *looks, hl_type_id id);
 
 /* What is anywhere inside a type. */
-#define HL_HOLDS_WRITTEN	0x01	/* hl_look_is_written() */
-#define HL_HOLDS_SHARED		0x02	/* hl_look_is_shared() */
-#define HL_HOLDS_COUNTED	0x04	/* hl_look_is_counted() */
+#define HL_HOLDS_WRITTEN 0x01 /* hl_look_is_written() */
+#define HL_HOLDS_SHARED 0x02 /* hl_look_is_shared() */
+#define HL_HOLDS_COUNTED 0x04 /* hl_look_is_counted() */
 
 /* Whether one of these is in the type, or in the elements of an array, or is it. */
 bool hl_looks_hold(const struct hl_looks *looks, const struct hl_types *types, hl_type_id id,
@@ -52,8 +52,8 @@ enum hl_look hl_look_of_member(const struct hl_looks *looks, const struct hl_typ
 
 enum hl_per_thread {
 	HL_PER_THREAD_NOT,
-	HL_PER_THREAD_MAYBE,	/* slots, shards: of threads or of a table */
-	HL_PER_THREAD_SAID,	/* workers, per_cpu */
+	HL_PER_THREAD_MAYBE, /* slots, shards: of threads or of a table */
+	HL_PER_THREAD_SAID, /* workers, per_cpu */
 };
 
 /* Whether the name speaks of one thing a thread or CPU. */
@@ -65,8 +65,14 @@ bool hl_look_counts_alone(const char *name);
  * that moves on: head, tail. */
 bool hl_look_counts_elements(const char *name);
 bool hl_look_moves_on(const char *name);
+/* Whether the name is that of a type that is said once to somebody who calls back. */
+bool hl_look_registered(const char *name);
 /* Whether the name is that of what a callback is given. */
 bool hl_look_argument(const char *name);
+
+/* Whether the member looks so by its type, and not by the name of a plain integer alone. */
+bool hl_look_is_by_type(const struct hl_looks *looks, const struct hl_types *types,
+			const struct hl_member *member);
 
 /* "lock", "atomic", ... for evidence. */
 const char *hl_look_name(enum hl_look look);

@@ -79,7 +79,9 @@ class Proposal:
             yield f"{size} % {self.apart} == 0", "whole lines"
             return
         if self.fault["fault"] != "just-over":  # Narrower may be less aligned.
-            yield f"__alignof__({self.tag}) >= align_{number}", "its alignment"
+            # What one packed member leaves of it, DWARF does not say.
+            yield f"__alignof__({self.tag}) >= align_{number} || " \
+                  f"__alignof__({self.tag}) >= {self.subject['align']}", "its alignment"
         yield from self._claims_of_members()
         yield from getattr(self, "_claims_of_" + self.fault["fault"].replace("-", "_"))()
 
@@ -209,7 +211,11 @@ for fixture in [*faults.FIXTURES, faults.KERNEL]:
 # ---- Programs, by the definitions that --compile writes. ----
 
 def compile_all(name, path, options, compiler_list, least):
-    definitions = layout.layout_ok("--compile", path)
+    result = layout.layout("--compile", path)
+    if "defines no struct" in result.stderr:
+        raise tap.Skip("it has no struct of its own yet")
+    tap.equal((result.returncode, result.stderr), (0, ""))
+    definitions = result.stdout
     found = list(proposals(faults.document(path, *options), options))
     tap.true(len(found) >= least, f"only {len(found)} proposals")
     for compiler in compiler_list:
