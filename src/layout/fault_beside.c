@@ -27,22 +27,10 @@ static bool is_read(const struct hl_leaf *leaf)
 	return leaf->look == HL_LOOK_CONSTANT || leaf->look == HL_LOOK_STEADY;
 }
 
-static bool is_function_pointer(const struct hl_find *find, const struct hl_leaf *leaf)
-{
-	const struct hl_types *types = find->types;
-	const struct hl_type *type = &types->type[hl_type_strip(types, leaf->member->type)];
-
-	return type->kind == HL_POINTER &&
-	       types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION;
-}
-
 /* A pointer that is none of a list: where something is, set up once. */
-static bool is_plain_pointer(const struct hl_find *find, const struct hl_leaf *leaf)
+static bool is_plain_pointer(const struct hl_leaf *leaf)
 {
-	hl_type_id id = hl_type_strip(find->types, leaf->member->type);
-
-	return leaf->look == HL_LOOK_PLAIN && find->types->type[id].kind == HL_POINTER &&
-	       !is_function_pointer(find, leaf);
+	return leaf->look == HL_LOOK_PLAIN && leaf->pointer && !leaf->callback;
 }
 
 /* Where an author aligned a whole struct to a line and put a lock into it, what shares
@@ -63,8 +51,8 @@ static bool pointers_count(const struct hl_find *find, const struct mixed *m)
 static bool is_evidence(const struct hl_find *find, const struct mixed *m,
 			const struct hl_leaf *leaf)
 {
-	return is_read(leaf) || (pointers_count(find, m) && leaf->top != m->written->top &&
-				 is_plain_pointer(find, leaf));
+	return is_read(leaf) ||
+	       (pointers_count(find, m) && leaf->top != m->written->top && is_plain_pointer(leaf));
 }
 
 static bool on_line(const struct hl_find *find, const struct hl_leaf *leaf, uint64_t line)
@@ -79,7 +67,7 @@ static void add_leaf(const struct hl_find *find, const struct hl_leaf *leaf, str
 {
 	uint64_t line = leaf->offset / find->apart;
 	uint64_t last = leaf->size ? (leaf->offset + leaf->size - 1) / find->apart : 0;
-	bool pointer = is_plain_pointer(find, leaf);
+	bool pointer = is_plain_pointer(leaf);
 
 	if (leaf->look == HL_LOOK_PLAIN && !pointer)
 		return;
@@ -275,7 +263,7 @@ static int regroup(const struct hl_find *find, uint8_t *side, struct hl_placing 
 }
 
 /* The smallest of the ways to group; 0 when there is one that separates. */
-static int propose(const struct hl_find *find, const struct mixed *worst, struct hl_placing *best)
+static int propose(struct hl_find *find, const struct mixed *worst, struct hl_placing *best)
 {
 	uint32_t count = find->type->count;
 	uint8_t *wanted = calloc(count, 2);
@@ -283,8 +271,12 @@ static int propose(const struct hl_find *find, const struct mixed *worst, struct
 
 	*best = (struct hl_placing){ 0 };
 	if (!rc)
-		rc = find->placed ? sort_members(find, worst, wanted) : -ENOTSUP;
+		rc = hl_find_placed(find) ? sort_members(find, worst, wanted) : -ENOTSUP;
 	for (enum way way = ALL_READ; !rc && way < N_WAYS; way++) {
+		/* Two lines are the least that keeps anything apart. */
+		if (best->n && best->size <= 2ull * find->apart)
+			break;
+
 		struct hl_placing proposal = { 0 };
 		uint8_t *side = wanted + count;
 		int made;
@@ -378,7 +370,7 @@ static double share_of(const struct hl_find *find, const struct mixed *m)
 	double share = 1;
 
 	for (uint32_t i = 0; i < find->n_leaves; i++)
-		callbacks += is_function_pointer(find, &find->leaf[i]);
+		callbacks += find->leaf[i].callback;
 	/* A table of operations: there are few of its kind, and its lock is there to set it up. */
 	if (callbacks > HL_W_TABLE_CALLBACKS)
 		share *= HL_W_TABLE;

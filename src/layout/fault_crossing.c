@@ -208,8 +208,8 @@ void hl_find_crossing(struct hl_find *find)
 	uint64_t index;
 	double now, most = 0;
 
-	if (!find->placed || find->type->size <= find->line || find->placing.n > MOST_TRIED ||
-	    hl_find_is_grouped(find))
+	if (find->type->size <= find->line || find->type->count > MOST_TRIED ||
+	    !hl_find_placed(find) || hl_find_is_grouped(find))
 		return;
 	now = weigh(find, &find->placing);
 	if (now <= 0 || hl_find_has_byte_order(find))

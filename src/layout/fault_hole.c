@@ -12,7 +12,7 @@ void hl_find_hole(struct hl_find *find)
 	struct hl_placing proposal;
 	uint64_t size = find->type->size, lines = hl_lines(size, find->line);
 
-	if (!find->placed || lines < 2 || find->type->flags & HL_TYPE_PACKED ||
+	if (lines < 2 || find->type->flags & HL_TYPE_PACKED || !hl_find_placed(find) ||
 	    hl_lines(hl_placing_least(&find->placing), find->line) == lines ||
 	    hl_find_is_grouped(find))
 		return;

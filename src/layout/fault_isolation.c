@@ -56,12 +56,12 @@ static const struct hl_leaf *live_behind(const struct hl_find *find, uint32_t i)
 /* ---- The proposal: begin each group on a line ---- */
 
 /* Drops the pad arrays, begins the fields behind them on lines and aligns the whole. */
-static int without_pads(const struct hl_find *find, struct hl_placing *proposal)
+static int without_pads(struct hl_find *find, struct hl_placing *proposal)
 {
 	bool begins = false;
 	uint32_t n = 0;
 
-	if (!find->placed)
+	if (!hl_find_placed(find))
 		return -ENOTSUP;
 	if (hl_placing_copy(proposal, &find->placing))
 		return -ENOMEM;
@@ -304,9 +304,18 @@ static bool find_aligned_pointer(struct hl_find *find)
 	return false;
 }
 
+/* Whether anything was put there to keep lines apart. */
+static bool is_isolating(const struct hl_find *find)
+{
+	for (uint32_t i = 0; i < find->n_leaves; i++)
+		if (is_isolating_pad(&find->leaf[i]) || begins_group(&find->leaf[i], LEAST_PAD))
+			return true;
+	return false;
+}
+
 void hl_find_false_isolation(struct hl_find *find)
 {
-	if (find->type->kind == HL_UNION || hl_find_is_format(find))
+	if (find->type->kind == HL_UNION || !is_isolating(find) || hl_find_is_format(find))
 		return;
 	if (find_thin_pad(find) || find_open_end(find) || find_small_alignment(find))
 		return;

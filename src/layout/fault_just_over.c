@@ -261,7 +261,7 @@ void hl_find_just_over(struct hl_find *find)
 {
 	uint64_t size = find->type->size, lines = size / find->line, over = size % find->line;
 
-	if (!lines || !over || over > find->line / 4 || !find->placed ||
+	if (!lines || !over || over > find->line / 4 || !hl_find_placed(find) ||
 	    find->type->kind == HL_UNION || find->type->flags & HL_TYPE_PACKED ||
 	    hl_find_is_grouped(find) || hl_find_is_format(find))
 		return;

@@ -301,7 +301,7 @@ static bool write_proposal(struct hl_find *find, const struct slots *slots,
 static bool place_padded(struct hl_find *find, uint32_t member, const struct slots *slots,
 			 struct hl_placing *placing)
 {
-	if (!find->placed)
+	if (!hl_find_placed(find))
 		return false;
 	if (hl_placing_copy(placing, &find->placing)) {
 		find->rc = -ENOMEM;

@@ -40,7 +40,6 @@ static struct sharing sharing_of(const struct hl_find *find, bool direct)
 	for (uint32_t i = 0; i < find->n_leaves; i++) {
 		const struct hl_leaf *leaf = &find->leaf[i];
 		const struct hl_types *types = find->types;
-		const struct hl_type *type = &types->type[hl_type_strip(types, leaf->member->type)];
 
 		if (direct && !is_direct(find, leaf))
 			continue;
@@ -53,11 +52,10 @@ static struct sharing sharing_of(const struct hl_find *find, bool direct)
 			s.link = leaf;
 		if (leaf->look == HL_LOOK_DONE && !s.done)
 			s.done = leaf;
-		if (type->kind == HL_POINTER &&
-		    types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION) {
+		if (leaf->callback) {
 			s.callback = leaf;
 			s.callbacks++;
-		} else if (type->kind == HL_POINTER && hl_look_argument(leaf->member->name)) {
+		} else if (leaf->pointer && hl_look_argument(leaf->member->name)) {
 			s.argument = true;
 		}
 	}
@@ -209,7 +207,7 @@ void hl_find_straddle(struct hl_find *find)
 	double score = weight_of(&sharing) * (direct ? 1 : HL_W_INNER) *
 		       (0.5 + 0.5 * straddling / positions);
 
-	if (find->placed && !hl_placing_copy(&proposal, &find->placing)) {
+	if (hl_find_placed(find) && !hl_placing_copy(&proposal, &find->placing)) {
 		proposal.min_align = (uint32_t)align;
 		hl_place(&proposal, find->line);
 	} else {

@@ -212,6 +212,22 @@ static int end(struct hl_find *find)
 	return find->rc;
 }
 
+bool hl_find_placed(struct hl_find *find)
+{
+	if (find->asked)
+		return find->placed;
+
+	int rc = hl_placing_of(&find->placing, find->types, hl_type_strip(find->types, find->id));
+
+	find->asked = true;
+	find->placed = !rc;
+	if (rc == -ENOMEM)
+		find->rc = rc;
+	if (find->placed)
+		hl_place(&find->placing, find->line);
+	return find->placed;
+}
+
 /* What an address of the type is a multiple of, for all that is known. */
 static uint32_t align_of(const struct hl_find *find)
 {
@@ -243,15 +259,6 @@ int hl_faults_of_type(const struct hl_types *types, hl_type_id id, const struct 
 	if (hl_find_leaves(&find))
 		return end(&find);
 
-	int rc = hl_placing_of(&find.placing, types, what);
-
-	if (rc == -ENOMEM) {
-		find.rc = rc;
-		return end(&find);
-	}
-	find.placed = !rc;
-	if (find.placed)
-		hl_place(&find.placing, find.line);
 	for (int kind = 0; kind < HL_N_FAULTS && !find.rc; kind++)
 		find_fault[kind](&find);
 	return end(&find);

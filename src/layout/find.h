@@ -17,6 +17,7 @@ struct hl_leaf {
 	uint32_t top; /* the member of the outermost struct that it lies in, from 0 */
 	uint32_t up; /* the leaf-to-be that holds it: index into frames, 0: none */
 	uint8_t look; /* enum hl_look */
+	bool pointer, callback; /* a pointer; one to a function */
 };
 
 struct hl_frame {
@@ -42,7 +43,8 @@ struct hl_find {
 	struct hl_frame *frame;
 	uint32_t n_frames, frames_room;
 
-	struct hl_placing placing; /* as the compiler placed it ... */
+	struct hl_placing placing; /* as the compiler placed it, behind hl_find_placed() ... */
+	bool asked; /* ... which looked ... */
 	bool placed; /* ... if that could be reproduced */
 	bool reordered; /* just-over proposed another order */
 
@@ -52,6 +54,9 @@ struct hl_find {
 	uint32_t n_names, names_room;
 	int rc; /* -ENOMEM: nothing more is reported */
 };
+
+/* Whether .placing is there: made when it is first asked for, which most types never are. */
+bool hl_find_placed(struct hl_find *find);
 
 /* Fills .leaf with the fields of the type. */
 int hl_find_leaves(struct hl_find *find);

@@ -51,6 +51,12 @@ static uint32_t add_frame(struct hl_find *find, const char *name, uint32_t up)
 static void flatten(struct hl_find *find, const struct hl_type *type, uint64_t base, uint32_t top,
 		    uint32_t up, int depth);
 
+static bool is_callback(const struct hl_types *types, const struct hl_type *type)
+{
+	return type->kind == HL_POINTER &&
+	       types->type[hl_type_strip(types, type->target)].kind == HL_FUNCTION;
+}
+
 static void take_member(struct hl_find *find, const struct hl_member *member, uint64_t base,
 			uint32_t top, uint32_t up, int depth)
 {
@@ -89,6 +95,8 @@ static void take_member(struct hl_find *find, const struct hl_member *member, ui
 			.top = top,
 			.up = up,
 			.look = (uint8_t)look,
+			.pointer = type->kind == HL_POINTER,
+			.callback = is_callback(types, type),
 		};
 }
 

@@ -114,7 +114,7 @@ static enum hl_look look_of_known_name(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].name, name))
+		if (known[i].name[0] == name[0] && !strcmp(known[i].name, name))
 			return known[i].look;
 	return HL_LOOK_PLAIN;
 }
@@ -152,14 +152,17 @@ static bool is_all_links(const struct hl_types *types, const struct hl_type *typ
 }
 
 /* By the name of the type and of the typedefs in front of it. */
-static enum hl_look look_of_names(const struct hl_types *types, const struct hl_type *type,
-				  uint64_t size)
+static enum hl_look look_of_names(const struct hl_types *types, hl_type_id id)
 {
+	const struct hl_type *type = &types->type[id];
 	struct hl_reading reading = hl_read_name(type->name);
 	enum hl_look known = type->name ? look_of_known_name(type->name) : HL_LOOK_PLAIN;
 
-	if (known != HL_LOOK_PLAIN)
+	if (known != HL_LOOK_PLAIN || !reading.any)
 		return known;
+
+	uint64_t size = hl_type_size(types, id);
+
 	if (reading.any & W_ATOMIC && size <= 16)
 		return HL_LOOK_ATOMIC;
 	if (reading.last & W_REFS && size <= 16)
@@ -174,7 +177,6 @@ static enum hl_look look_of_names(const struct hl_types *types, const struct hl_
 
 static enum hl_look look_of_type(const struct hl_types *types, hl_type_id id)
 {
-	uint64_t size = hl_type_size(types, id);
 	bool is_volatile = false;
 
 	for (int depth = 0; depth < HL_MAX_DEPTH; depth++) {
@@ -191,14 +193,14 @@ static enum hl_look look_of_type(const struct hl_types *types, hl_type_id id)
 		case HL_RESTRICT:
 			break;
 		case HL_TYPEDEF:
-			look = look_of_names(types, type, size);
+			look = look_of_names(types, id);
 			if (look != HL_LOOK_PLAIN)
 				return look;
 			break;
 		case HL_STRUCT:
 		case HL_CLASS:
 		case HL_UNION:
-			return look_of_names(types, type, size);
+			return look_of_names(types, id);
 		case HL_BASE:
 		case HL_ENUM:
 		case HL_POINTER:

@@ -210,36 +210,51 @@ static const struct word words[] = {
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
 #define WORD_SLOTS 512u
 
-static const struct word *word_slot[WORD_SLOTS];
+/* Most words of names are not here: the hash tells, seldom the text. */
+static struct {
+	const struct word *word;
+	uint32_t hash;
+} word_slot[WORD_SLOTS];
 static pthread_once_t words_once = PTHREAD_ONCE_INIT;
 
-static uint32_t hash_word(const char *text, size_t n)
-{
-	uint32_t hash = 2166136261u;
+/* FNV-1a. */
+#define HASH_START 2166136261u
 
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return hash ^ hash >> 15;
+static uint32_t hash_char(uint32_t hash, char c)
+{
+	return (hash ^ (unsigned char)c) * 16777619u;
+}
+
+static uint32_t slot_of(uint32_t hash)
+{
+	return (hash ^ hash >> 15) & (WORD_SLOTS - 1);
 }
 
 static void index_words(void)
 {
 	for (size_t i = 0; i < N_WORDS; i++) {
-		uint32_t at = hash_word(words[i].text, strlen(words[i].text)) & (WORD_SLOTS - 1);
+		uint32_t hash = HASH_START, at;
 
-		while (word_slot[at])
+		for (const char *c = words[i].text; *c; c++)
+			hash = hash_char(hash, *c);
+		at = slot_of(hash);
+		while (word_slot[at].word)
 			at = (at + 1) & (WORD_SLOTS - 1);
-		word_slot[at] = &words[i];
+		word_slot[at].word = &words[i];
+		word_slot[at].hash = hash;
 	}
 }
 
-static uint32_t mask_of_word(const char *text, size_t n)
+static uint32_t mask_of_word(const char *text, size_t n, uint32_t hash)
 {
-	uint32_t at = hash_word(text, n) & (WORD_SLOTS - 1);
+	uint32_t at = slot_of(hash);
 
-	for (; word_slot[at]; at = (at + 1) & (WORD_SLOTS - 1))
-		if (!strncmp(word_slot[at]->text, text, n) && !word_slot[at]->text[n])
-			return word_slot[at]->mask;
+	for (; word_slot[at].word; at = (at + 1) & (WORD_SLOTS - 1)) {
+		const struct word *word = word_slot[at].word;
+
+		if (word_slot[at].hash == hash && !strncmp(word->text, text, n) && !word->text[n])
+			return word->mask;
+	}
 	return 0;
 }
 
@@ -267,6 +282,7 @@ struct hl_reading hl_read_name(const char *name)
 {
 	struct hl_reading reading = { .all = UINT32_MAX };
 	char word[LONGEST_WORD];
+	uint32_t hash = HASH_START;
 	size_t n = 0;
 
 	if (!name)
@@ -280,20 +296,21 @@ struct hl_reading hl_read_name(const char *name)
 		if (ends && n) {
 			/* "_t" and a lone "s" are no words. */
 			if (n > 1 || (word[0] != 't' && word[0] != 's')) {
-				reading.last = mask_of_word(word, n);
+				reading.last = mask_of_word(word, n, hash);
 				reading.any |= reading.last;
 				reading.all &= reading.last;
 				reading.words++;
 			}
 			n = 0;
+			hash = HASH_START;
 		}
-		if (!c)
-			break;
 		/* Template arguments say nothing of the template itself. */
-		if (c == '<')
+		if (!c || c == '<')
 			break;
-		if (is_alnum(c) && n < LONGEST_WORD)
-			word[n++] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
+		if (is_alnum(c) && n < LONGEST_WORD) {
+			word[n] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
+			hash = hash_char(hash, word[n++]);
+		}
 	}
 	return reading;
 }
