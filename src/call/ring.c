@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sender's side of a queue.
+ *
+ * Memory ordering
+ *
+ * CALL_MESSAGE: the sender stores .info, then .word with release; receive.c loads .word with
+ *	acquire. Without it the target runs a function on what the pointer led to before.
+ * CALL_ROOM: receive.c stores .head with release after it has read a message; the sender
+ *	loads it with acquire before it writes that slot again. Without it a message is
+ *	overwritten while it is read.
+ * CALL_ATTENTION: the sender stores .word, then loads .attention. The two may pass each other
+ *	in the sender's store buffer; the target, which stores .attention, has every thread
+ *	fence before it relies on it (CPU_HOW in cpu.c). A sender that is told to fence does
+ *	so and looks again.
+ * CALL_LAST: a target that leaves takes each last message with a compare-and-swap on .word, and a
+ *	sender that sees it gone takes its message back with another: one of them wins.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Spins before the processor is given to somebody else, who may be the target. */
+#define SPINS 2000
+
+struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_Atomic *place)
+{
+	struct hl_ring *ring = atomic_load_explicit(place, memory_order_acquire);
+	struct hl_inbox *inbox = hl_inbox_of(target);
+
+	if (__builtin_expect(ring != NULL, 1))
+		return ring;
+	/* The id may have had a queue before its thread: it is the same one. */
+	ring = atomic_load_explicit(&inbox->in[sender], memory_order_acquire);
+	if (!ring) {
+		ring = aligned_alloc(HL_CACHE_LINE, sizeof(*ring));
+		if (!ring)
+			return NULL;
+		memset(ring, 0, sizeof(*ring));
+		for (unsigned i = 0; i < HL_WORD_DEPTHS; i++)
+			atomic_init(&ring->answer[i], UINT64_MAX);
+		/* Until the target has seen it, it hears of it by the bell alone. */
+		atomic_init(&ring->attention, HL_ATTENTION_BELL | HL_ATTENTION_FENCE);
+		ring->sender = sender;
+		ring->target = target;
+		/* CALL_QUEUE, pairs with receive.c's loads of in[]: the fields come first. */
+		atomic_store_explicit(&inbox->in[sender], ring, memory_order_release);
+	}
+	atomic_store_explicit(place, ring, memory_order_release);
+	return ring;
+}
+
+static void ring_bell(struct hl_ring *ring)
+{
+	struct hl_inbox *inbox = hl_inbox_of(ring->target);
+	int word = ring->sender / 64;
+
+	if (ring->sender == HL_SENDER_FOREIGN) {
+		atomic_store_explicit(&inbox->foreign_rang, 1, memory_order_seq_cst);
+		return;
+	}
+	/* In this order, and the target takes them in the other: CALL_BELL. */
+	atomic_fetch_or_explicit(&inbox->bell[word], (uint64_t)1 << ring->sender % 64,
+				 memory_order_seq_cst);
+	atomic_fetch_or_explicit(&inbox->summary, (uint64_t)1 << word, memory_order_seq_cst);
+}
+
+bool hl_ring_cancel(struct hl_ring *ring, uint64_t position)
+{
+	struct hl_slot *slot = hl_slot_of(ring, position);
+	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+	/* CALL_LAST, pairs with the target's: it took it before it left. */
+	if (atomic_load_explicit(&ring->head, memory_order_acquire) > position)
+		return false;
+	if (!(word & HL_WORD_FUNC))
+		return false;
+	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
+						       memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+/* The message is there; somebody has to be told. */
+static int attend(struct hl_ring *ring, uint64_t position)
+{
+	uint32_t attention;
+
+	/* CALL_ATTENTION, pairs with CPU_SLEEP in wait.c and with CPU_HOW */
+	hl_fence();
+	attention = atomic_load_explicit(&ring->attention, memory_order_acquire);
+	if (attention & HL_ATTENTION_OFFLINE)
+		return hl_ring_cancel(ring, position) ? -ENXIO : 0;
+	if (attention & HL_ATTENTION_BELL)
+		ring_bell(ring);
+	if (attention & HL_ATTENTION_FENCE)
+		hl_cpu_kick(ring->target);
+	return 0;
+}
+
+/* Waits until the queue has room; -ENXIO: nobody will make any. */
+static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
+{
+	for (unsigned spins = 0;; spins++) {
+		/* CALL_ROOM, pairs with receive.c */
+		ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
+		if (ring->tail - ring->head_seen < HL_RING_SLOTS)
+			return 0;
+		if (atomic_load_explicit(&ring->attention, memory_order_relaxed) &
+		    HL_ATTENTION_OFFLINE)
+			return -ENXIO;
+		if (me)
+			hl_cpu_serve(me);
+		if (spins > SPINS)
+			sched_yield();
+		else
+			hl_relax();
+	}
+}
+
+int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
+		 uint64_t *position, struct hl_csd *csd)
+{
+	uint64_t tail;
+	struct hl_slot *slot;
+	int rc = 0;
+
+	/* A function that interrupts this one may send to the same CPU. */
+	if (me)
+		hl_irq_disable(me);
+	if (__builtin_expect(ring->tail - ring->head_seen >= HL_RING_SLOTS, 0))
+		rc = wait_for_room(ring, me);
+	if (!rc) {
+		tail = ring->tail;
+		slot = hl_slot_of(ring, tail);
+		if (csd) {
+			csd->queue = ring;
+			csd->position = tail;
+		}
+		atomic_store_explicit(&slot->info, (uintptr_t)info, memory_order_relaxed);
+		/* CALL_MESSAGE, pairs with receive.c */
+		atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
+		ring->tail = tail + 1;
+		*position = tail;
+		/* CALL_ATTENTION */
+		if (__builtin_expect(atomic_load_explicit(&ring->attention, memory_order_relaxed),
+				     0))
+			rc = attend(ring, tail);
+	}
+	if (me)
+		hl_irq_enable(me);
+	return rc;
+}
