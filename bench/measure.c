@@ -5,6 +5,7 @@
 #include "bench/harness.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/clock.h"

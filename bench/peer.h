@@ -25,19 +25,19 @@ struct message {
 };
 
 struct transport {
-	/* The target's thread, before and after all else: makes what it receives by. NULL:
-	 * it could not be made. */
+	/* It only shows what the machine allows: call() runs no function. */
+	bool bare;
+	/* The target's thread: makes what it receives by. NULL: it could not be made. All
+	 * that is made here lasts until the process of the run ends. */
 	void *(*open)(unsigned senders);
-	void (*close)(void *receiver);
 	/* The target: runs what is there; how much it was. What can only wait waits. */
 	unsigned (*poll)(void *receiver);
 	/* The target: sleeps until something is there and runs it. NULL: it cannot. */
 	unsigned (*idle)(void *receiver);
 
-	/* A sender's thread, which may be the target's: before and after it sends. NULL: it
-	 * could not be made. sender: 0 to senders - 1. */
+	/* A sender's thread, which may be the target's. NULL: it could not be made. sender: 0
+	 * to senders - 1. */
 	void *(*join)(void *receiver, unsigned sender);
-	void (*leave)(void *link);
 	/* Sends up to BENCH_BURST messages; how many went out, 0: there is no room now. NULL:
 	 * for calls that are waited for only. */
 	unsigned (*send)(void *link, const struct message *message, unsigned n);

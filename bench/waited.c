@@ -146,30 +146,33 @@ static int drive(struct target *target, struct bench_run *run)
 {
 	uint64_t (*calls)(struct target *, void *, uint64_t) =
 		target->mode == WAITED_IDLE ? call_sleeper : call_all;
+	uint64_t warm_up = run->loops / WARM_UP + 1;
 	void *link = target->transport->join(target->receiver, 0);
 
 	if (!link)
 		return -ENOMEM;
-	calls(target, link, run->loops / WARM_UP + 1);
+	calls(target, link, warm_up);
 	run->ns = calls(target, link, run->loops);
 	run->done = run->loops;
 	atomic_store_explicit(&target->stopped, true, memory_order_relaxed);
 	if (target->transport->wake)
 		target->transport->wake(link);
-	target->transport->leave(link);
-	return 0;
+	/* Each ran, once. */
+	return target->transport->bare || target->ran == warm_up + run->loops ? 0 : -EPROTO;
 }
 
 int bench_waited(struct bench_run *run, const struct bench_row *row)
 {
 	const struct waited_row *what = row->what;
-	struct target target = {
-		.transport = what->transport, .mode = what->mode, .processor = run->processor[1],
-	};
+	/* Used by the thread for as long as there is one. */
+	static struct target target;
 	enum state state;
 	pthread_t thread;
 	int rc = hl_cpu_pin(run->processor[0]);
 
+	target = (struct target){
+		.transport = what->transport, .mode = what->mode, .processor = run->processor[1],
+	};
 	if (!rc)
 		rc = -pthread_create(&thread, NULL, target_thread, &target);
 	if (rc)
@@ -178,8 +181,6 @@ int bench_waited(struct bench_run *run, const struct bench_row *row)
 		state = atomic_load_explicit(&target.state, memory_order_acquire);
 	while (state == STARTING);
 	rc = state == READY ? drive(&target, run) : target.error;
-	/* A caller that failed leaves the target serving: the process ends with it. */
-	if (!rc || state == FAILED)
-		pthread_join(thread, NULL);
+	/* The target ends, at the latest with the process. */
 	return rc;
 }

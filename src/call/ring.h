@@ -68,6 +68,11 @@ struct hl_ring {
 
 	/* Written by the sender, read by the target. */
 	HL_CACHELINE_GROUP_BEGIN(messages) HL_CACHELINE_ALIGNED;
+#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
+	/* For a benchmark alone: as if messages were aligned to a word, and not to their
+	 * size. The first begins a word before the end of a line, every fourth does. */
+	char before_the_end[HL_CACHE_LINE - sizeof(uint64_t)];
+#endif
 	struct hl_slot slot[HL_RING_SLOTS];
 	HL_CACHELINE_GROUP_END(messages);
 };
