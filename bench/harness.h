@@ -30,6 +30,7 @@ struct bench_metric {
 	const char *name;	/* for scripts: ns_per_call */
 	const char *unit;	/* for people */
 	bool higher_is_better;
+	uint64_t least_loops;	/* of a run */
 	/* The figure of a run that took ns for `done` operations. */
 	double (*value)(uint64_t ns, uint64_t done);
 };

@@ -14,7 +14,6 @@
 
 /* A dry run is long enough when it takes this part of a run. */
 #define DRY_PART 8
-#define DRY_FIRST 64
 #define DRY_GROWTH 8
 
 static struct bench_run run_of(const struct bench_scenario *scenario,
@@ -33,11 +32,19 @@ static void fail(struct bench_row *row, char *why)
 	row->why_not = why;
 }
 
+static uint64_t loops_for(uint64_t dry_loops, uint64_t dry_ns, const struct bench_metric *metric,
+			  const struct bench_options *options)
+{
+	double loops = (double)dry_loops * (double)options->run_ns / (double)dry_ns;
+
+	return loops > (double)metric->least_loops ? (uint64_t)loops : metric->least_loops;
+}
+
 /* Finds how many loops take as long as a run shall. */
 static void size(const struct bench_scenario *scenario, struct bench_row *row,
 		 const struct bench_machine *machine, const struct bench_options *options)
 {
-	uint64_t loops = DRY_FIRST;
+	uint64_t loops = scenario->metric->least_loops;
 	char *why;
 
 	for (;;) {
@@ -48,8 +55,7 @@ static void size(const struct bench_scenario *scenario, struct bench_row *row,
 			return;
 		}
 		if (run.ns >= options->run_ns / DRY_PART) {
-			row->loops = (uint64_t)((double)loops * (double)options->run_ns /
-						(double)run.ns) + 1;
+			row->loops = loops_for(loops, run.ns, scenario->metric, options);
 			return;
 		}
 		loops *= DRY_GROWTH;

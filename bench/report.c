@@ -71,3 +71,22 @@ void bench_add_figure(struct hl_text *text, double value)
 		 (uint64_t)(value / (double)step + 0.5) * step);
 	add_grouped(text, digits);
 }
+
+static const char *ratio_format(double ratio)
+{
+	if (ratio < 0.1)
+		return "%.2g";
+	if (ratio < 10)
+		return "%.2f";
+	return ratio < 100 ? "%.1f" : "%.0f";
+}
+
+void bench_add_ratio(struct hl_text *text, struct bench_stats ratio)
+{
+	hl_text_printf(text, ratio_format(ratio.median), ratio.median);
+	hl_text_puts(text, " (");
+	hl_text_printf(text, ratio_format(ratio.min), ratio.min);
+	hl_text_puts(text, " to ");
+	hl_text_printf(text, ratio_format(ratio.max), ratio.max);
+	hl_text_puts(text, ")");
+}

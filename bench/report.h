@@ -21,8 +21,8 @@ struct bench_report {
 /* Each adds to the text; 0 or -ENOMEM. */
 int bench_report_text(struct hl_text *text, const struct bench_report *report);
 int bench_report_json(struct hl_text *text, const struct bench_report *report);
-/* plots: whether there were plots to be had; if not the page says how to get them. */
-int bench_report_html(struct hl_text *text, const struct bench_report *report, bool *plots);
+/* Where gnuplot cannot be run there are no plots, and the page says how to get it. */
+int bench_report_html(struct hl_text *text, const struct bench_report *report);
 
 /* ---- What these have in common (report.c). ---- */
 
@@ -36,5 +36,7 @@ bool bench_ratio_to(const struct bench_scenario *scenario, const struct bench_ro
 		    struct bench_stats *ratio);
 /* Adds a figure for people: four digits that matter at most, thousands apart. */
 void bench_add_figure(struct hl_text *text, double value);
+/* Adds "1.10 (1.02 to 1.21)". */
+void bench_add_ratio(struct hl_text *text, struct bench_stats ratio);
 
 #endif

@@ -29,8 +29,10 @@ static void add_row(struct hl_text *text, const struct bench_scenario *scenario,
 	add_column(text, stats.median);
 	add_column(text, stats.min);
 	add_column(text, stats.max);
-	if (bench_ratio_to(scenario, row, &ratio))
-		hl_text_printf(text, "   %6.2f (%.2f to %.2f)", ratio.median, ratio.min, ratio.max);
+	if (bench_ratio_to(scenario, row, &ratio)) {
+		hl_text_puts(text, "   ");
+		bench_add_ratio(text, ratio);
+	}
 	hl_text_putc(text, '\n');
 }
 

@@ -28,8 +28,9 @@ struct stream {
 	/* Written by each sender when it comes and goes. */
 	_Atomic(unsigned) ready HL_CACHELINE_PAIR_ALIGNED;
 	_Atomic(unsigned) failed, gone;
-	/* Written by the functions that were sent. */
-	uint64_t ran HL_CACHELINE_PAIR_ALIGNED;
+	/* The target's alone: functions that ran, by who sent them; what it has sent itself. */
+	uint64_t ran_of_others HL_CACHELINE_PAIR_ALIGNED;
+	uint64_t ran_of_itself, sent_to_itself;
 } HL_CACHELINE_PAIR_ALIGNED;
 
 struct sender {
@@ -43,10 +44,10 @@ static void count(void *info)
 	++*(uint64_t *)info;
 }
 
-static void fill(struct message *message, struct stream *stream)
+static void fill(struct message *message, uint64_t *counter)
 {
 	for (unsigned i = 0; i < BENCH_BURST; i++)
-		message[i] = (struct message){ count, &stream->ran };
+		message[i] = (struct message){ count, counter };
 }
 
 static void send_until_stopped(struct stream *stream, void *link)
@@ -54,7 +55,7 @@ static void send_until_stopped(struct stream *stream, void *link)
 	const struct transport *transport = stream->transport;
 	struct message message[BENCH_BURST];
 
-	fill(message, stream);
+	fill(message, &stream->ran_of_others);
 	while (!atomic_load_explicit(&stream->stopped, memory_order_relaxed)) {
 		if (!transport->send(link, message, stream->burst))
 			bench_relax();
@@ -104,16 +105,25 @@ static int start_senders(struct stream *stream, const struct bench_run *run, uns
 	return atomic_load_explicit(&stream->failed, memory_order_relaxed) ? -ENOMEM : 0;
 }
 
-/* Runs what comes until there were so many. */
-static void receive(struct stream *stream, void *link_to_itself, uint64_t until)
+static uint64_t ran(const struct stream *stream)
+{
+	return stream->ran_of_others + stream->ran_of_itself;
+}
+
+/* Runs what comes until there were so many. The target sends itself as much as it gets
+ * from each of the others, so that each row runs the same mix: what it sends itself is
+ * cheaper. */
+static void receive(struct stream *stream, void *link_to_itself, unsigned others, uint64_t until)
 {
 	const struct transport *transport = stream->transport;
 	struct message message[BENCH_BURST];
 
-	fill(message, stream);
-	while (stream->ran < until) {
-		if (link_to_itself)
-			transport->send(link_to_itself, message, stream->burst);
+	fill(message, &stream->ran_of_itself);
+	while (ran(stream) < until) {
+		if (link_to_itself &&
+		    stream->ran_of_others / others >= stream->sent_to_itself + stream->burst)
+			stream->sent_to_itself +=
+				transport->send(link_to_itself, message, stream->burst);
 		transport->poll(stream->receiver);
 	}
 }
@@ -133,7 +143,7 @@ int bench_stream(struct bench_run *run, const struct bench_row *row)
 	const struct stream_row *what = row->what;
 	const struct transport *transport = what->transport;
 	unsigned senders = run->threads - 1;
-	uint64_t begun, ran;
+	uint64_t begun, before;
 	void *link = NULL;
 	int rc = hl_cpu_pin(run->processor[0]);
 
@@ -148,12 +158,12 @@ int bench_stream(struct bench_run *run, const struct bench_row *row)
 	rc = start_senders(&stream, run, what->to_itself);
 	if (rc)
 		return rc;
-	receive(&stream, link, run->loops / WARM_UP + 1);
-	ran = stream.ran;
+	receive(&stream, link, senders, run->loops / WARM_UP + 1);
+	before = ran(&stream);
 	begun = bench_now();
-	receive(&stream, link, ran + run->loops);
+	receive(&stream, link, senders, before + run->loops);
 	run->ns = bench_now() - begun;
-	run->done = stream.ran - ran;
+	run->done = ran(&stream) - before;
 	let_go(&stream, senders);
 	return 0;
 }

@@ -267,6 +267,8 @@ static int write_reports(const struct options *options, const struct bench_repor
 	bool json_only = options->json && !strcmp(options->json, "-");
 	int rc = 0;
 
+	if (options->html)
+		rc |= write_report(bench_report_html, report, options->html);
 	if (options->json && !json_only)
 		rc |= write_report(bench_report_json, report, options->json);
 	rc |= write_report(json_only ? bench_report_json : bench_report_text, report, NULL);
