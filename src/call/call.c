@@ -82,14 +82,14 @@ static void look_for_stall(struct wait *wait)
 	report(&stall);
 }
 
-/* Once in a while: 0, or -ENXIO when the target has gone without running it. */
+/* Once in a while: 0, or -ENXIO when nobody will run it. A target that leaves runs what it was
+ * sent; in a child of fork there is none that could. */
 static int look(struct wait *wait, unsigned looks)
 {
-	if (atomic_load_explicit(&wait->ring->attention, memory_order_acquire) &
-		    HL_ATTENTION_OFFLINE &&
-	    hl_ring_cancel(wait->ring, wait->position))
+	if (hl_is_behind(wait->ring->lost, wait->position))
 		return -ENXIO;
 	look_for_stall(wait);
+	hl_cpu_kick(wait->ring->target); /* its signal may have found no room */
 	if (looks > LOOKS_TO_YIELD)
 		sched_yield();
 	return 0;
@@ -124,8 +124,8 @@ static struct hl_cpu *find(int cpu, int *rc)
 	*rc = 0;
 	if (!hl_cpumask_valid(cpu))
 		*rc = -EINVAL;
-	else if (!target || atomic_load_explicit(&target->how, memory_order_acquire) &
-				    HL_HOW_OFFLINE)
+	else if (!target ||
+		 atomic_load_explicit(&target->how, memory_order_acquire) & HL_HOW_OFFLINE)
 		*rc = -ENXIO;
 	return *rc ? NULL : target;
 }
@@ -161,13 +161,22 @@ struct answered {
 	_Atomic(uint64_t) done;
 };
 
+static void answer_it(void *arg)
+{
+	struct answered *call = arg;
+
+	/* CALL_ANSWER, pairs with wait_for() */
+	atomic_store_explicit(&call->done, 1, memory_order_release);
+}
+
 static void run_answered(void *arg)
 {
 	struct answered *call = arg;
 
+	/* The function may end the thread. */
+	pthread_cleanup_push(answer_it, call);
 	call->func(call->info);
-	/* CALL_ANSWER, pairs with wait_for() */
-	atomic_store_explicit(&call->done, 1, memory_order_release);
+	pthread_cleanup_pop(1);
 }
 
 static int call_answered(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info)
@@ -220,7 +229,8 @@ bool hl_csd_in_flight(const struct hl_csd *csd)
 	const struct hl_ring *queue = csd->queue;
 
 	/* Acquire: who sends it again may change what the function was given. */
-	return queue && atomic_load_explicit(&queue->head, memory_order_acquire) <= csd->position;
+	return queue && !hl_is_behind(atomic_load_explicit(&queue->head, memory_order_acquire),
+				      csd->position);
 }
 
 int hl_smp_call_function_single_async(int cpu, struct hl_csd *csd)
@@ -254,7 +264,8 @@ int hl_smp_call_function_any(const struct hl_cpumask *mask, void (*func)(void *i
 		return -EINVAL;
 	if (cpu >= 0 && hl_cpumask_test_cpu(cpu, mask))
 		return hl_smp_call_function_single(cpu, func, info, wait);
-	HL_FOR_EACH_CPU(cpu, mask) {
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
 		rc = hl_smp_call_function_single(cpu, func, info, wait);
 		if (rc != -ENXIO)
 			break;
@@ -274,7 +285,8 @@ static int send_to_each(struct hl_cpu *me, const struct hl_cpumask *mask, void (
 
 	if (wait)
 		word |= HL_WORD_WAITED | (uint64_t)me->depth << HL_WORD_DEPTH_SHIFT;
-	HL_FOR_EACH_CPU(cpu, mask) {
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
 		struct hl_ring *queue;
 		uint64_t position;
 		struct hl_cpu *target;
@@ -286,10 +298,10 @@ static int send_to_each(struct hl_cpu *me, const struct hl_cpumask *mask, void (
 		if (!target)
 			continue;
 		rc = send(me, target, word, info, &queue, &position, NULL);
-		if (rc == -ENOMEM)
-			return rc;
-		if (rc)
+		if (rc == -ENXIO)
 			continue;
+		if (rc)
+			return rc;
 		if (wait)
 			queue->asked[me->depth] = position;
 		hl_cpumask_set_cpu(cpu, sent);
@@ -303,11 +315,14 @@ static int wait_for_each(struct hl_cpu *me, const struct hl_cpumask *sent, void 
 {
 	int cpu, gone = 0;
 
-	HL_FOR_EACH_CPU(cpu, sent) {
-		struct hl_ring *queue = atomic_load_explicit(&hl_inbox_of(me)->out[cpu],
-							     memory_order_relaxed);
+	HL_FOR_EACH_CPU(cpu, sent)
+	{
+		struct hl_ring *queue =
+			atomic_load_explicit(&hl_inbox_of(me)->out[cpu], memory_order_relaxed);
 		struct wait wait = {
-			.ring = queue, .position = queue->asked[me->depth], .func = func,
+			.ring = queue,
+			.position = queue->asked[me->depth],
+			.func = func,
 		};
 
 		if (wait_for(&wait, me, &queue->answer[me->depth], wait.position))
@@ -335,7 +350,8 @@ static int call_one_by_one(struct hl_cpu *me, const struct hl_cpumask *mask, voi
 {
 	int cpu, n = 0;
 
-	HL_FOR_EACH_CPU(cpu, mask) {
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
 		int rc;
 
 		if (cpu >= hl_nr_cpu_ids())
@@ -369,6 +385,8 @@ static int call_on(const struct hl_cpumask *mask, void (*func)(void *info), void
 
 	if (!func)
 		return -EINVAL;
+	if (me && me->depth >= HL_MAX_NESTED)
+		return -EDEADLK;
 	/* The others run it meanwhile. */
 	if (!me || !hl_cpumask_test_cpu(me->id, mask))
 		return hl_smp_call_function_many(mask, func, info, wait);
@@ -408,7 +426,7 @@ int hl_on_each_cpu_cond(bool (*cond)(int cpu, void *info), void (*func)(void *in
 		return -EINVAL;
 	hl_cpu_online_mask(&mask);
 	HL_FOR_EACH_CPU(cpu, &mask)
-		if (!cond(cpu, info))
-			hl_cpumask_clear_cpu(cpu, &mask);
+	if (!cond(cpu, info))
+		hl_cpumask_clear_cpu(cpu, &mask);
 	return call_on(&mask, func, info, wait);
 }

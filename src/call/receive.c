@@ -3,7 +3,7 @@
  * The target's side: taking messages out and running them.
  *
  * A CPU looks at one word, the bell's summary, and at the next slot of up to HL_DIRECT
- * queues: those of the senders that it heard of last. Everybody else rings. So looking
+ * queues: those of the senders that it heard of first. Everybody else rings. So looking
  * costs the same with four CPUs and with four thousand, and who sends often pays for no
  * bell.
  *
@@ -56,6 +56,17 @@ void hl_run_here(struct hl_cpu *me, void (*func)(void *), void *info)
 	hl_irq_enable(me);
 }
 
+/* An answer stays if a later one is there: to a thread that ended while it waited, and the
+ * next with its id called from the same depth. */
+static void answer(struct hl_ring *ring, unsigned depth, uint64_t position)
+{
+	_Atomic(uint64_t) *place = &ring->answer[depth];
+
+	if (hl_is_behind(position, atomic_load_explicit(place, memory_order_relaxed)))
+		/* CALL_ANSWER, pairs with wait_for() */
+		atomic_store_explicit(place, position, memory_order_release);
+}
+
 static void run(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring, uint64_t word,
 		uint64_t position, void *info)
 {
@@ -66,26 +77,31 @@ static void run(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring,
 	running->depth = word >> HL_WORD_DEPTH_SHIFT & (HL_WORD_DEPTHS - 1);
 	run_noted(me, running, (void (*)(void *))(uintptr_t)(word & HL_WORD_FUNC), info);
 	if (word & HL_WORD_WAITED)
-		/* CALL_ANSWER, pairs with wait_for() */
-		atomic_store_explicit(&ring->answer[running->depth], position,
-				      memory_order_release);
+		answer(ring, running->depth, position);
+}
+
+/* Whether the senders think that nobody is here, and take back what is not taken. */
+static bool leaves(const struct hl_cpu *me)
+{
+	return atomic_load_explicit(&me->how, memory_order_relaxed) & HL_HOW_OFFLINE;
 }
 
 /* Takes a message of a CPU that leaves; false: its sender took it back. */
 static bool claim(struct hl_slot *slot, uint64_t word)
 {
-	/* CALL_LAST, pairs with hl_ring_cancel() */
+	HL_DELAY(claim);
+	/* CALL_LAST, pairs with cancel() in ring.c */
 	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
-						       memory_order_acq_rel,
-						       memory_order_relaxed);
+						       memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* Runs what is in a queue, one queueful at most, so that others have their turn. */
-static unsigned drain(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring, bool last)
+static unsigned drain(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring)
 {
 	uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed), word;
 	unsigned n = 0;
 
+	HL_DELAY(drain);
 	while (n < HL_RING_SLOTS && is_there(ring, position, &word)) {
 		struct hl_slot *slot = hl_slot_of(ring, position);
 		void *info = (void *)atomic_load_explicit(&slot->info, memory_order_relaxed);
@@ -93,7 +109,7 @@ static unsigned drain(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring 
 
 		if (position % HL_SLOTS_A_LINE == 0)
 			hl_prefetch(hl_slot_of(ring, position + PREFETCH_LINES * HL_SLOTS_A_LINE));
-		if (last && ours)
+		if (ours && leaves(me))
 			ours = claim(slot, word);
 		/* CALL_ROOM, pairs with wait_for_room(): the slot was read */
 		atomic_store_explicit(&ring->head, position + 1, memory_order_release);
@@ -144,7 +160,7 @@ static unsigned take_sender(struct hl_cpu *me, struct hl_inbox *inbox, int sende
 	if (!ring)
 		return 0;
 	make_direct(me, inbox, ring);
-	return drain(me, inbox, ring, false);
+	return drain(me, inbox, ring);
 }
 
 static unsigned take_word(struct hl_cpu *me, struct hl_inbox *inbox, int word)
@@ -189,7 +205,7 @@ static unsigned poll(struct hl_cpu *me)
 	if (__builtin_expect(rang(inbox), 0))
 		n = answer_bell(me, inbox);
 	for (unsigned i = 0; i < inbox->n_direct; i++)
-		n += drain(me, inbox, inbox->direct[i], false);
+		n += drain(me, inbox, inbox->direct[i]);
 	return n;
 }
 
@@ -241,13 +257,12 @@ static void answer_running(struct hl_inbox *inbox)
 		struct hl_running *running = &inbox->running[i];
 
 		if (running->func && running->ring)
-			atomic_store_explicit(&running->ring->answer[running->depth],
-					      running->position, memory_order_release);
+			answer(running->ring, running->depth, running->position);
 		running->func = 0;
 	}
 }
 
-static void offline(struct hl_cpu *me)
+static void sweep(struct hl_cpu *me)
 {
 	struct hl_inbox *inbox = hl_inbox_of(me);
 
@@ -258,10 +273,11 @@ static void offline(struct hl_cpu *me)
 		if (sender == hl_nr_cpu_ids())
 			sender = HL_SENDER_FOREIGN;
 		ring = queue_from(inbox, sender);
-		while (ring && drain(me, inbox, ring, true))
+		while (ring && drain(me, inbox, ring))
 			;
 	}
-	inbox->n_direct = 0;
+	if (leaves(me))
+		inbox->n_direct = 0;
 }
 
 static void free_inbox(struct hl_inbox *inbox)
@@ -303,9 +319,8 @@ static void forked(struct hl_cpu *cpu)
 		if (!ring)
 			continue;
 		atomic_store_explicit(&ring->head, ring->tail, memory_order_relaxed);
-		ring->head_seen = ring->tail;
-		atomic_store_explicit(&ring->attention,
-				      HL_ATTENTION_OFFLINE | HL_ATTENTION_FENCE,
+		ring->head_seen = ring->lost = ring->tail;
+		atomic_store_explicit(&ring->attention, HL_ATTENTION_OFFLINE | HL_ATTENTION_FENCE,
 				      memory_order_relaxed);
 	}
 	memset(inbox->running, 0, sizeof(inbox->running));
@@ -313,13 +328,25 @@ static void forked(struct hl_cpu *cpu)
 	pthread_mutex_init(&inbox->foreign, NULL);
 }
 
+static void forget(struct hl_cpu *cpu)
+{
+	for (int id = 0; id < hl_nr_cpu_ids(); id++) {
+		const struct hl_cpu *other = hl_cpu_by_id(id);
+
+		if (other)
+			atomic_store_explicit(&hl_inbox_of(other)->out[cpu->id], NULL,
+					      memory_order_relaxed);
+	}
+}
+
 const struct hl_cpu_room hl_call_room = {
 	.online = online,
-	.offline = offline,
+	.sweep = sweep,
 	.how = how,
 	.poll = poll,
 	.pending = pending,
 	.forked = forked,
+	.forget = forget,
 };
 
 __attribute__((constructor)) static void register_room(void)

@@ -14,7 +14,16 @@
  *	fence before it relies on it (CPU_HOW in cpu.c). A sender that is told to fence does
  *	so and looks again.
  * CALL_LAST: a target that leaves takes each last message with a compare-and-swap on .word, and a
- *	sender that sees it gone takes its message back with another: one of them wins.
+ *	sender that sees it gone takes its message back with another: one of them wins. The
+ *	sender looks at hl_cpu.how as well as at .attention, since a target that left before
+ *	it saw the new queue has not marked it; and it holds the id free meanwhile (CPU_KICK),
+ *	since the next owner takes messages without a compare-and-swap:
+ *
+ *		sender				the next owner of the id
+ *		stores .word
+ *		sees that the CPU is gone
+ *						comes online, finds the message
+ *		takes it back: -ENXIO		runs it
  */
 #include "ring.h"
 
@@ -25,6 +34,14 @@
 
 /* Spins before the processor is given to somebody else, who may be the target. */
 #define SPINS 2000
+
+static void begin_at(struct hl_ring *ring, uint64_t position)
+{
+	atomic_init(&ring->head, position);
+	ring->tail = ring->head_seen = ring->lost = position;
+	for (unsigned i = 0; i < HL_WORD_DEPTHS; i++)
+		atomic_init(&ring->answer[i], position - 1);
+}
 
 struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_Atomic *place)
 {
@@ -40,8 +57,7 @@ struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_
 		if (!ring)
 			return NULL;
 		memset(ring, 0, sizeof(*ring));
-		for (unsigned i = 0; i < HL_WORD_DEPTHS; i++)
-			atomic_init(&ring->answer[i], UINT64_MAX);
+		begin_at(ring, HL_RING_START);
 		/* Until the target has seen it, it hears of it by the bell alone. */
 		atomic_init(&ring->attention, HL_ATTENTION_BELL | HL_ATTENTION_FENCE);
 		ring->sender = sender;
@@ -68,31 +84,55 @@ static void ring_bell(struct hl_ring *ring)
 	atomic_fetch_or_explicit(&inbox->summary, (uint64_t)1 << word, memory_order_seq_cst);
 }
 
-bool hl_ring_cancel(struct hl_ring *ring, uint64_t position)
+/* Takes a message back that nobody has taken out; false: it has run or will. */
+static bool cancel(struct hl_ring *ring, uint64_t position)
 {
 	struct hl_slot *slot = hl_slot_of(ring, position);
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
-	/* CALL_LAST, pairs with the target's: it took it before it left. */
-	if (atomic_load_explicit(&ring->head, memory_order_acquire) > position)
+	HL_DELAY(cancel);
+	/* It took it while it was online still. */
+	if (hl_is_behind(atomic_load_explicit(&ring->head, memory_order_acquire), position))
 		return false;
-	if (!(word & HL_WORD_FUNC))
+	/* CALL_LAST, pairs with claim() in receive.c */
+	return word & HL_WORD_FUNC &&
+	       atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+static bool is_gone(const struct hl_cpu *target)
+{
+	return atomic_load_explicit(&target->how, memory_order_acquire) & HL_HOW_OFFLINE;
+}
+
+/* The target is gone, or was a moment ago; *rc as hl_ring_send() returns it. false: somebody
+ * has come online with its id. */
+static bool take_back(struct hl_ring *ring, uint64_t position, int *rc)
+{
+	if (!hl_cpu_hold_offline(ring->target))
 		return false;
-	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
-						       memory_order_acq_rel,
-						       memory_order_relaxed);
+	*rc = cancel(ring, position) ? -ENXIO : 0;
+	hl_cpu_let_go(ring->target);
+	return true;
 }
 
 /* The message is there; somebody has to be told. */
 static int attend(struct hl_ring *ring, uint64_t position)
 {
 	uint32_t attention;
+	int rc;
 
-	/* CALL_ATTENTION, pairs with CPU_SLEEP in wait.c and with CPU_HOW */
-	hl_fence();
-	attention = atomic_load_explicit(&ring->attention, memory_order_acquire);
-	if (attention & HL_ATTENTION_OFFLINE)
-		return hl_ring_cancel(ring, position) ? -ENXIO : 0;
+	for (;;) {
+		/* CALL_ATTENTION, pairs with CPU_SLEEP in wait.c and with CPU_HOW */
+		hl_fence();
+		attention = atomic_load_explicit(&ring->attention, memory_order_acquire);
+		if (!(attention & HL_ATTENTION_OFFLINE) && !is_gone(ring->target))
+			break;
+		if (take_back(ring, position, &rc))
+			return rc;
+		hl_relax(); /* who has come says so in .how first, then here */
+	}
+	HL_DELAY(attend);
 	if (attention & HL_ATTENTION_BELL)
 		ring_bell(ring);
 	if (attention & HL_ATTENTION_FENCE)
@@ -100,7 +140,8 @@ static int attend(struct hl_ring *ring, uint64_t position)
 	return 0;
 }
 
-/* Waits until the queue has room; -ENXIO: nobody will make any. */
+/* Waits until the queue has room. -ENXIO: nobody will make any; -EDEADLK: this CPU cannot
+ * serve meanwhile, for which the target may be waiting. */
 static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
 {
 	for (unsigned spins = 0;; spins++) {
@@ -108,15 +149,18 @@ static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
 		ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
 		if (ring->tail - ring->head_seen < HL_RING_SLOTS)
 			return 0;
-		if (atomic_load_explicit(&ring->attention, memory_order_relaxed) &
-		    HL_ATTENTION_OFFLINE)
+		if (is_gone(ring->target))
 			return -ENXIO;
+		if (me && me->depth >= HL_MAX_NESTED)
+			return -EDEADLK;
 		if (me)
 			hl_cpu_serve(me);
-		if (spins > SPINS)
-			sched_yield();
-		else
+		if (spins < SPINS) {
 			hl_relax();
+		} else {
+			hl_cpu_kick(ring->target); /* its signal may have found no room */
+			sched_yield();
+		}
 	}
 }
 
@@ -144,7 +188,9 @@ int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *i
 		atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
 		ring->tail = tail + 1;
 		*position = tail;
-		/* CALL_ATTENTION */
+		HL_DELAY(sent);
+		/* CALL_ATTENTION: the target has this thread fence, but not its compiler */
+		atomic_signal_fence(memory_order_seq_cst);
 		if (__builtin_expect(atomic_load_explicit(&ring->attention, memory_order_relaxed),
 				     0))
 			rc = attend(ring, tail);

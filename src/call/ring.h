@@ -14,6 +14,11 @@
 #include "cpu/internal.h"
 
 #define HL_RING_SLOTS ((uint64_t)HL_CALL_QUEUE)
+/* The first position of a queue. Tests begin where the positions are about to wrap. */
+#ifndef HL_RING_START
+#define HL_RING_START UINT64_C(0)
+#endif
+_Static_assert(HL_RING_START % (2 * HL_RING_SLOTS) == 0, "zeroed slots hold no message");
 #define HL_SLOTS_A_LINE ((uint64_t)HL_CACHE_LINE / 16)
 
 /* A message: four a line. The word is the function and, in its top bits, what is to be
@@ -64,6 +69,7 @@ struct hl_ring {
 	uint64_t tail;			/* messages that were put in */
 	uint64_t head_seen;		/* head when it was last read */
 	uint64_t asked[HL_WORD_DEPTHS];	/* [depth]: position of the message it waits for */
+	uint64_t lost;			/* what was before it stayed with the parent of a fork */
 	HL_CACHELINE_GROUP_END(own);
 
 	/* Written by the sender, read by the target. */
@@ -163,8 +169,12 @@ struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_
  */
 int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
 		 uint64_t *position, struct hl_csd *csd);
-/* Takes a message back that nobody has taken out; false: it has run or will. */
-bool hl_ring_cancel(struct hl_ring *ring, uint64_t position);
+
+/* Whether position a is behind b; they may wrap. */
+static inline bool hl_is_behind(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0;
+}
 
 /* receive.c */
 

@@ -3,22 +3,27 @@
  * A fence in every thread of the process, paid for by the one that asks for it.
  *
  * membarrier, private expedited, registered once. Where it is absent or refused,
- * hl_barrier_usable() says no, and every sender fences by itself. Should it fail
- * later all the same, a page whose protection changes makes the kernel interrupt
- * every processor that runs a thread of the process, which is a fence there.
+ * hl_barrier_usable() says no, and every sender fences by itself.
+ *
+ * Should it fail later all the same (a filter of system calls that came since, no memory),
+ * two things together stand in for it. A page that was written and goes away makes the
+ * kernel interrupt every processor that runs a thread of the process, which is a fence
+ * there - but not where the hardware tells the others of it (arm64, newer x86). So a
+ * millisecond passes as well: a store buffer empties within microseconds, and a thread that
+ * loses its processor leaves nothing in it.
  */
 #include "internal.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool usable;
-static void *page;		/* for the fallback */
-static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static long membarrier(int command)
 {
@@ -29,12 +34,6 @@ static void ask(void)
 {
 	usable = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) &&
 		 !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	if (!usable)
-		return;
-	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
-		usable = false;
 }
 
 bool hl_barrier_usable(void)
@@ -43,21 +42,26 @@ bool hl_barrier_usable(void)
 	return usable;
 }
 
-/* A dirty page that loses its permissions: every translation of it must go. */
-static void flush_page(void)
+static void without_membarrier(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct timespec left = { .tv_nsec = 1000000 };
+	char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	pthread_mutex_lock(&page_lock);
-	mprotect(page, size, PROT_READ | PROT_WRITE);
-	*(volatile char *)page = 1;
-	mprotect(page, size, PROT_NONE);
-	pthread_mutex_unlock(&page_lock);
+	if (page != MAP_FAILED) {
+		*(volatile char *)page = 1;
+		munmap(page, size);
+	}
+	while (nanosleep(&left, &left))
+		;
 }
 
 void hl_barrier_all(void)
 {
+	int saved = errno;
+
 	hl_fence();
 	if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
-		flush_page();
+		without_membarrier();
+	errno = saved;
 }

@@ -19,6 +19,11 @@
  *	fence, its message is visible to what the owner does next; if it came after, it sees
  *	the new value. Without the fence a CPU goes to sleep, or leaves, on a message that is
  *	still on its way out of the sender's store buffer.
+ * CPU_KICK: who is about to use .tid or .eventfd, or to take back a message that the CPU may
+ *	not take any more, counts itself into .kickers, then looks at .how; the owner stores
+ *	.how, fences, then waits for the count to be zero: before it leaves, so that no signal
+ *	reaches a thread that took the number of one that ended; and when it has come, so that
+ *	no message is run that its sender takes back.
  */
 #include "internal.h"
 
@@ -35,10 +40,10 @@ __thread struct hl_cpu *hl_this_cpu;
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t leaving;	/* its destructor takes a thread that ends offline */
+static pthread_key_t leaving; /* its destructor takes a thread that ends offline */
 static int once_failed;
 static struct hl_cpu *_Atomic cpus[HL_NR_CPUS];
-static struct hl_cpumask taken;		/* under registry */
+static struct hl_cpumask taken; /* under registry */
 static _Atomic(int) nr_ids, nr_online;
 
 struct hl_cpu *hl_cpu_by_id(int cpu)
@@ -60,9 +65,10 @@ static void set_how(struct hl_cpu *me, uint32_t how)
 	uint32_t before = how_of(me);
 
 	atomic_store_explicit(&me->how, how, memory_order_release);
+	HL_DELAY(how);
 	hl_cpu_room->how(me);
 	if (how & ~before && !(how & HL_HOW_FENCE))
-		hl_barrier_all();	/* CPU_HOW, pairs with the senders' looks */
+		hl_barrier_all(); /* CPU_HOW, pairs with the senders' looks */
 	else
 		hl_fence();
 }
@@ -72,16 +78,32 @@ static void set_how(struct hl_cpu *me, uint32_t how)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&registry);
+	hl_interrupt_lock();
 }
 
 static void parent_forked(void)
 {
+	hl_interrupt_unlock();
 	pthread_mutex_unlock(&registry);
+}
+
+/* The thread may have forked inside a function that was sent to it, or with interrupts off:
+ * it goes on to undo that in a struct that is nobody's from now on. */
+static void forget(struct hl_cpu *cpu)
+{
+	static struct hl_cpu *forgotten; /* what no leak checker need report */
+
+	hl_cpu_room->forget(cpu);
+	atomic_store_explicit(&cpus[cpu->id], NULL, memory_order_relaxed);
+	cpu->before_fork = forgotten;
+	forgotten = cpu;
 }
 
 /* Of all threads only this one is left, and nothing that they sent. */
 static void child_forked(void)
 {
+	struct hl_cpu *me = hl_this_cpu;
+
 	for (int id = 0; id < atomic_load_explicit(&nr_ids, memory_order_relaxed); id++) {
 		struct hl_cpu *cpu = atomic_load_explicit(&cpus[id], memory_order_relaxed);
 
@@ -94,12 +116,17 @@ static void child_forked(void)
 		if (cpu->eventfd >= 0)
 			close(cpu->eventfd);
 		cpu->eventfd = -1;
-		cpu->irq_off = cpu->deferred = cpu->depth = 0;
+		cpu->armed = cpu->due = cpu->deferred = 0;
 		hl_cpu_room->forked(cpu);
+		if (cpu != me)
+			cpu->irq_off = cpu->depth = 0;
+		else if (cpu->irq_off || cpu->depth)
+			forget(cpu);
 	}
 	hl_cpumask_clear(&taken);
 	atomic_store_explicit(&nr_online, 0, memory_order_relaxed);
 	hl_this_cpu = NULL;
+	hl_interrupt_unlock();
 	pthread_mutex_unlock(&registry);
 }
 
@@ -111,6 +138,8 @@ static void thread_ends(void *arg)
 {
 	struct hl_cpu *me = arg;
 
+	if (me != hl_this_cpu)
+		return; /* of the parent of this process */
 	/* It may end inside a function that was sent to it. */
 	me->depth = 0;
 	me->irq_off = 0;
@@ -183,6 +212,44 @@ static void give_id(int id)
 	pthread_mutex_unlock(&registry);
 }
 
+/* Waits until nobody relies on who has the id, or on nobody having it. */
+static void wait_for_kickers(const struct hl_cpu *me)
+{
+	/* CPU_KICK, pairs with hl_cpu_kick() and hl_cpu_hold_offline() */
+	for (unsigned spins = 0; atomic_load_explicit(&me->kickers, memory_order_acquire);
+	     spins++) {
+		if (spins > 100)
+			sched_yield();
+		else
+			hl_relax();
+	}
+}
+
+bool hl_cpu_hold_offline(struct hl_cpu *cpu)
+{
+	/* CPU_KICK, pairs with wait_for_kickers() */
+	atomic_fetch_add_explicit(&cpu->kickers, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&cpu->how, memory_order_seq_cst) & HL_HOW_OFFLINE)
+		return true;
+	hl_cpu_let_go(cpu);
+	return false;
+}
+
+void hl_cpu_let_go(struct hl_cpu *cpu)
+{
+	/* CPU_KICK: what was done to the queue comes before */
+	atomic_fetch_sub_explicit(&cpu->kickers, 1, memory_order_release);
+}
+
+/* Runs what came in since the last owner of the id left, and clears what senders took back. */
+static void sweep(struct hl_cpu *me)
+{
+	wait_for_kickers(me);
+	hl_irq_disable(me);
+	hl_cpu_room->sweep(me);
+	hl_irq_enable(me);
+}
+
 int hl_cpu_online(unsigned flags)
 {
 	struct hl_cpu *me;
@@ -208,8 +275,7 @@ int hl_cpu_online(unsigned flags)
 	hl_this_cpu = me;
 	atomic_fetch_add_explicit(&nr_online, 1, memory_order_relaxed);
 	set_how(me, hl_barrier_usable() ? 0 : HL_HOW_FENCE);
-	/* What came in since the last owner of the id left is ours. */
-	hl_cpu_serve(me);
+	sweep(me);
 	if (flags & HL_CPU_INTERRUPTIBLE) {
 		rc = hl_cpu_set_interruptible(true);
 		if (rc) {
@@ -220,26 +286,19 @@ int hl_cpu_online(unsigned flags)
 	return id;
 }
 
-static void wait_for_kickers(const struct hl_cpu *me)
-{
-	/* CPU_KICK, pairs with hl_cpu_kick(): who is inside may still use tid and eventfd. */
-	for (unsigned spins = 0; atomic_load_explicit(&me->kickers, memory_order_acquire); spins++) {
-		if (spins > 100)
-			sched_yield();
-		else
-			hl_relax();
-	}
-}
-
 static void leave(struct hl_cpu *me)
 {
 	hl_irq_disable(me);
-	set_how(me, HL_HOW_OFFLINE);
-	hl_cpu_room->offline(me);
+	set_how(me, HL_HOW_OFFLINE | (how_of(me) & HL_HOW_FENCE));
+	HL_DELAY(leave);
+	hl_cpu_room->sweep(me);
+	if (me != hl_this_cpu)
+		return; /* a function forked, and this is the child */
 	wait_for_kickers(me);
 	if (me->eventfd >= 0)
 		close(me->eventfd);
 	me->eventfd = -1;
+	me->armed = me->due = 0;
 	me->irq_off = me->deferred = 0;
 	atomic_store_explicit(&me->asleep, HL_AWAKE, memory_order_relaxed);
 	atomic_store_explicit(&me->interrupting, 0, memory_order_relaxed);

@@ -38,7 +38,7 @@ struct hl_cpu {
 	HL_CACHELINE_GROUP_BEGIN(wake) HL_CACHELINE_ALIGNED;
 	_Atomic(uint32_t) asleep;
 	_Atomic(uint32_t) interrupting;	/* a signal is on its way */
-	_Atomic(uint32_t) kickers;	/* threads inside hl_cpu_kick(): tid and eventfd stay */
+	_Atomic(uint32_t) kickers;	/* threads for which tid, eventfd and owner have to stay */
 	HL_CACHELINE_GROUP_END(wake);
 
 	/* The owner's alone, its signal handler included. */
@@ -47,6 +47,9 @@ struct hl_cpu {
 	volatile unsigned deferred;	/* the signal came while irq_off */
 	unsigned depth;			/* functions running that were sent to it, one in another */
 	unsigned polls;			/* since it slept, while it counts as one that sleeps */
+	unsigned armed;			/* hl_cpu_eventfd_arm(), and no poll since */
+	uint64_t due;			/* wake-ups by eventfd that were not read yet */
+	struct hl_cpu *before_fork;	/* of CPUs that a child of fork cannot use again */
 	HL_CACHELINE_GROUP_END(own);
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_cpu, read_mostly);
@@ -60,8 +63,9 @@ HL_CACHELINE_ASSERT_APART(struct hl_cpu, asleep, irq_off);
 struct hl_cpu_room {
 	/* Makes what the room needs for the CPU; 0 or -ENOMEM. Kept when the CPU leaves. */
 	int (*online)(struct hl_cpu *cpu);
-	/* The CPU is offline for senders already: runs what is left. */
-	void (*offline)(struct hl_cpu *cpu);
+	/* Runs what is in any queue, rung for or not: when the CPU has come, and when it is
+	 * offline for senders and leaves. */
+	void (*sweep)(struct hl_cpu *cpu);
 	/* Shows the new cpu->how to those who send to it. */
 	void (*how)(struct hl_cpu *cpu);
 	/* Runs what is there; how much it was. */
@@ -70,6 +74,8 @@ struct hl_cpu_room {
 	bool (*pending)(struct hl_cpu *cpu);
 	/* In the child, before the thread goes on: nothing is left of what others sent. */
 	void (*forked)(struct hl_cpu *cpu);
+	/* The same, for a CPU that cannot be used again: others find it no more. */
+	void (*forget)(struct hl_cpu *cpu);
 };
 
 /* The one room there is above; set when the library is loaded. */
@@ -86,6 +92,13 @@ struct hl_cpu *hl_cpu_by_id(int cpu);
  * executed a full fence since.
  */
 void hl_cpu_kick(struct hl_cpu *cpu);
+
+/*
+ * Keeps a CPU offline that is: nobody comes online with its id before hl_cpu_let_go().
+ * false: it is online, and not held.
+ */
+bool hl_cpu_hold_offline(struct hl_cpu *cpu);
+void hl_cpu_let_go(struct hl_cpu *cpu);
 
 /* Changes how the calling CPU hears of work: HL_HOW_SLEEPS, HL_HOW_INTERRUPT. */
 void hl_cpu_how_add(struct hl_cpu *me, uint32_t how);
@@ -126,6 +139,25 @@ void hl_barrier_all(void);
 
 int hl_interrupt_install(void);
 void hl_interrupt_send(struct hl_cpu *cpu);
+/* Around fork: nobody is in the middle of installing. */
+void hl_interrupt_lock(void);
+void hl_interrupt_unlock(void);
+
+/* ---- resume.c ---- */
+
+/* Has the thread that our signal interrupted go on with what it waited for in the kernel, if
+ * that can be told; context: of the handler. May wait itself. */
+void hl_resume(void *context);
+
+/* ---- wait.c ---- */
+
+/* CLOCK_MONOTONIC */
+int64_t hl_now_ns(void);
+
+/* Torture builds wait here at random; the library does not. */
+#ifndef HL_DELAY
+#define HL_DELAY(point) ((void)0)
+#endif
 
 /* A full fence. ThreadSanitizer knows none, but it knows what an exchange orders. */
 static inline void hl_fence(void)

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(int) signal_number;	/* 0: the default */
-static bool installed;			/* under install_lock */
+static _Atomic(int) signal_number; /* 0: the default */
+static bool installed; /* under install_lock */
 
 static int number(void)
 {
@@ -29,16 +29,19 @@ static int number(void)
 static void serve_signal(struct hl_cpu *me)
 {
 	atomic_store_explicit(&me->interrupting, 0, memory_order_relaxed);
-	hl_fence();	/* CPU_IRQ, pairs with senders */
+	hl_fence(); /* CPU_IRQ, pairs with senders */
 	hl_cpu_serve(me);
 }
 
 void hl_irq_deferred(struct hl_cpu *me)
 {
+	int saved = errno;
+
 	while (me->deferred && !me->irq_off) {
 		me->deferred = 0;
 		serve_signal(me);
 	}
+	errno = saved;
 }
 
 static void on_signal(int signo, siginfo_t *info, void *context)
@@ -48,19 +51,29 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 
 	(void)signo;
 	(void)info;
-	(void)context;
-	if (!me)
-		return;		/* it left while the signal was on its way */
-	if (me->irq_off)
+	/* It may have left while the signal was on its way. */
+	if (me && me->irq_off)
 		me->deferred = 1;
-	else
+	else if (me)
 		serve_signal(me);
+	hl_resume(context);
 	errno = saved;
+}
+
+void hl_interrupt_lock(void)
+{
+	pthread_mutex_lock(&install_lock);
+}
+
+void hl_interrupt_unlock(void)
+{
+	pthread_mutex_unlock(&install_lock);
 }
 
 int hl_interrupt_install(void)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_RESTART | SA_SIGINFO };
 	int rc = 0;
 
 	pthread_mutex_lock(&install_lock);
@@ -95,7 +108,8 @@ void hl_interrupt_send(struct hl_cpu *cpu)
 	int saved = errno;
 	pid_t tid = atomic_load_explicit(&cpu->tid, memory_order_relaxed);
 
-	/* The queue of signals may be full; the next message tries again. */
+	/* The user's queue of signals may be full: the next message tries again, and so does who
+	 * waits. */
 	if (syscall(SYS_tgkill, getpid(), tid, number()))
 		atomic_store_explicit(&cpu->interrupting, 0, memory_order_relaxed);
 	errno = saved;
@@ -116,7 +130,7 @@ int hl_cpu_set_interruptible(bool on)
 	if (rc)
 		return rc;
 	hl_cpu_how_add(me, HL_HOW_INTERRUPT);
-	hl_cpu_serve(me);	/* what came before senders knew */
+	hl_cpu_serve(me); /* what came before senders knew */
 	return 0;
 }
 
@@ -128,6 +142,7 @@ void hl_local_irq_disable(void)
 
 void hl_local_irq_enable(void)
 {
-	if (hl_this_cpu)
+	/* The disable may have been another CPU's: this thread's before it left, its parent's. */
+	if (hl_this_cpu && hl_this_cpu->irq_off)
 		hl_irq_enable(hl_this_cpu);
 }

@@ -8,9 +8,15 @@
  *	none. A sender leaves its message, fences and looks at .asleep. One of the two
  *	sees the other. Without either fence both look too early: the message lies there and
  *	the CPU sleeps.
- * CPU_KICK: hl_cpu_kick() counts itself in before it looks at .how, and out when it is done
- *	with tid and eventfd; leave() sets .how, then waits for the count to be zero. So
- *	no signal reaches a thread that took the number of one that ended.
+ * CPU_WAKE: the owner stores .asleep with release, after .eventfd; who exchanges it acquires.
+ *	Without it a sender wakes by a descriptor that it does not see yet. The other way, the
+ *	owner that sees that it was woken sees the message.
+ * CPU_KICK: see cpu.c.
+ *
+ * The eventfd: a waker exchanges .asleep, then writes. The owner that disarms learns by its
+ * own exchange whether there was a waker, whose write may be yet to come; it is .due until
+ * it was read. So neither does a poll that nobody woke read, nor does the descriptor stay
+ * readable.
  */
 #include "internal.h"
 
@@ -35,20 +41,31 @@ static long futex(_Atomic(uint32_t) *word, int operation, uint32_t value,
 
 /* ---- For the CPU itself ---- */
 
-static void clear_eventfd(struct hl_cpu *me)
+/* Sleeps no more; whether somebody had woken it. */
+static bool wake_up(struct hl_cpu *me)
+{
+	if (atomic_load_explicit(&me->asleep, memory_order_relaxed) != HL_AWAKE)
+		/* CPU_WAKE, pairs with kick() */
+		return atomic_exchange_explicit(&me->asleep, HL_AWAKE, memory_order_acq_rel) ==
+		       HL_AWAKE;
+	return true;
+}
+
+/* Takes back hl_cpu_eventfd_arm(). */
+static void disarm(struct hl_cpu *me)
+{
+	me->due += wake_up(me);
+	me->armed = 0;
+}
+
+static void read_eventfd(struct hl_cpu *me)
 {
 	uint64_t count;
 	int saved = errno;
 
-	if (me->eventfd >= 0 && read(me->eventfd, &count, sizeof(count)) < 0)
-		errno = saved;	/* nothing in it */
-}
-
-static void wake_up(struct hl_cpu *me)
-{
-	if (atomic_load_explicit(&me->asleep, memory_order_relaxed) == HL_AWAKE)
-		return;
-	atomic_store_explicit(&me->asleep, HL_AWAKE, memory_order_relaxed);
+	if (read(me->eventfd, &count, sizeof(count)) == sizeof(count))
+		me->due -= count;
+	errno = saved; /* nothing in it: its waker has not written yet */
 }
 
 unsigned hl_cpu_serve(struct hl_cpu *me)
@@ -68,10 +85,10 @@ int hl_cpu_poll(void)
 	if (!me)
 		return -ENXIO;
 	if (__builtin_expect(me->polls, 0)) {
-		if (me->eventfd >= 0) {
-			wake_up(me);
-			clear_eventfd(me);
-		}
+		if (me->armed)
+			disarm(me);
+		if (me->due)
+			read_eventfd(me);
 		if (++me->polls > POLLS_TO_FORGET) {
 			me->polls = 0;
 			hl_cpu_how_drop(me, HL_HOW_SLEEPS);
@@ -85,15 +102,14 @@ static bool must_stay_awake(struct hl_cpu *me, uint32_t asleep)
 {
 	me->polls = 1;
 	hl_cpu_how_add(me, HL_HOW_SLEEPS);
-	atomic_store_explicit(&me->asleep, asleep, memory_order_relaxed);
-	hl_fence();	/* CPU_SLEEP, pairs with senders */
-	if (!hl_cpu_room->pending(me))
-		return false;
-	wake_up(me);
-	return true;
+	/* CPU_WAKE, pairs with kick() */
+	atomic_store_explicit(&me->asleep, asleep, memory_order_release);
+	hl_fence(); /* CPU_SLEEP, pairs with senders */
+	HL_DELAY(sleep);
+	return hl_cpu_room->pending(me);
 }
 
-static int64_t now_ns(void)
+int64_t hl_now_ns(void)
 {
 	struct timespec now;
 
@@ -108,7 +124,7 @@ static bool sleep_until(struct hl_cpu *me, int64_t end_ns)
 		struct timespec left, *timeout = NULL;
 
 		if (end_ns >= 0) {
-			int64_t ns = end_ns - now_ns();
+			int64_t ns = end_ns - hl_now_ns();
 
 			if (ns <= 0)
 				return false;
@@ -119,6 +135,14 @@ static bool sleep_until(struct hl_cpu *me, int64_t end_ns)
 			return false;
 	}
 	return true;
+}
+
+/* When a time-out from now is up; never: -1. */
+static int64_t end_of(int64_t timeout_ns)
+{
+	int64_t end;
+
+	return timeout_ns < 0 || __builtin_add_overflow(hl_now_ns(), timeout_ns, &end) ? -1 : end;
 }
 
 int hl_cpu_idle(int64_t timeout_ns)
@@ -133,8 +157,10 @@ int hl_cpu_idle(int64_t timeout_ns)
 	n = (int)hl_cpu_serve(me);
 	if (n || !timeout_ns)
 		return n;
+	if (me->armed)
+		disarm(me);
 	if (!must_stay_awake(me, HL_ASLEEP_FUTEX))
-		sleep_until(me, timeout_ns < 0 ? -1 : now_ns() + timeout_ns);
+		sleep_until(me, end_of(timeout_ns));
 	wake_up(me);
 	errno = saved;
 	return (int)hl_cpu_serve(me);
@@ -161,7 +187,14 @@ int hl_cpu_eventfd_arm(void)
 
 	if (fd < 0)
 		return fd;
-	return must_stay_awake(me, HL_ASLEEP_EVENTFD);
+	if (me->armed)
+		disarm(me);
+	if (must_stay_awake(me, HL_ASLEEP_EVENTFD)) {
+		me->due += wake_up(me);
+		return 1;
+	}
+	me->armed = 1;
+	return 0;
 }
 
 /* ---- For those who send to it ---- */
@@ -174,16 +207,16 @@ static void wake(struct hl_cpu *cpu, uint32_t asleep)
 	if (asleep == HL_ASLEEP_FUTEX)
 		futex(&cpu->asleep, FUTEX_WAKE, 1, NULL);
 	else if (write(cpu->eventfd, &one, sizeof(one)) < 0)
-		errno = saved;	/* full: it is readable */
+		errno = saved; /* full: it is readable */
 	errno = saved;
 }
 
 static void kick(struct hl_cpu *cpu, uint32_t how)
 {
-	/* Release: the owner sees the message when it sees that it was woken. */
 	uint32_t asleep = atomic_load_explicit(&cpu->asleep, memory_order_relaxed);
 
 	if (asleep != HL_AWAKE)
+		/* CPU_WAKE, pairs with must_stay_awake() and wake_up() */
 		asleep = atomic_exchange_explicit(&cpu->asleep, HL_AWAKE, memory_order_acq_rel);
 	if (asleep != HL_AWAKE)
 		wake(cpu, asleep);
@@ -200,10 +233,11 @@ void hl_cpu_kick(struct hl_cpu *cpu)
 	if (!(how & HL_HOW_INTERRUPT) &&
 	    atomic_load_explicit(&cpu->asleep, memory_order_relaxed) == HL_AWAKE)
 		return;
-	/* CPU_KICK, pairs with leave(): counted in before .how is looked at again */
+	HL_DELAY(kick);
+	/* CPU_KICK, pairs with wait_for_kickers(): counted in before .how is looked at again */
 	atomic_fetch_add_explicit(&cpu->kickers, 1, memory_order_seq_cst);
 	how = atomic_load_explicit(&cpu->how, memory_order_seq_cst);
 	if (!(how & HL_HOW_OFFLINE))
 		kick(cpu, how);
-	atomic_fetch_sub_explicit(&cpu->kickers, 1, memory_order_release);
+	hl_cpu_let_go(cpu);
 }
