@@ -4,7 +4,7 @@
  * poll, while everyone calls everyone in every way. Each message has the number that its
  * sender gave it for that target; the target checks that they come once and in order.
  *
- *	stress-call [SECONDS [SEED]]
+ *	stress-call_torture [SECONDS [SEED]]
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +23,8 @@
 #include <hotline/call.h>
 #include <hotline/cpu.h>
 
+#include "../tools/refuse.h"
+
 #define THREADS 6
 #define MOST_IDS (THREADS + 2)
 
@@ -32,14 +34,14 @@ struct message {
 	uint32_t number;
 	bool heap;		/* the function frees it */
 	bool answers;		/* the function calls the sender's CPU back */
-	int sender_cpu;
 	struct hl_csd csd;
 };
 
-/* What a sender has sent to each id, and what an id has seen of each sender. The first is
- * the sender's own; the second belongs to whoever has the id. */
-static uint32_t sent[THREADS][MOST_IDS];
-static uint32_t seen[THREADS][MOST_IDS];
+/* [sender's id][target's id]: what was sent, and what was seen of it. The first belongs to
+ * whoever has the sender's id, the second to whoever has the target's. By id and not by
+ * thread: with the id goes the queue, and with the queue the order. */
+static uint32_t sent[MOST_IDS][MOST_IDS];
+static uint32_t seen[MOST_IDS][MOST_IDS];
 static atomic_ulong out_of_order, on_wrong_cpu, bad_results, ran, accepted, refused;
 static atomic_bool stop;
 static unsigned seed, seconds = 2;
@@ -67,7 +69,7 @@ static void receive(void *info)
 	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 	if (message->answers) {
 		atomic_ulong count = 0;
-		int rc = hl_smp_call_function_single(message->sender_cpu, nothing, &count, true);
+		int rc = hl_smp_call_function_single(message->sender, nothing, &count, true);
 
 		if (rc != -ENXIO && rc != -EDEADLK && (rc || count != 1))
 			atomic_fetch_add(&bad_results, 1);
@@ -77,48 +79,57 @@ static void receive(void *info)
 }
 
 /* Counts what the call said; the number is used up only if it went out. */
-static void account(int self, int target, int rc)
+static void account(int target, int rc)
 {
 	if (!rc) {
 		atomic_fetch_add_explicit(&accepted, 1, memory_order_relaxed);
 		return;
 	}
-	sent[self][target]--;
+	sent[hl_cpu_id()][target]--;
 	atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
 	if (rc != -ENXIO && rc != -EDEADLK)
 		atomic_fetch_add(&bad_results, 1);
 }
 
-static struct message make(int self, int target, uint64_t *state)
+static struct message make(int target, uint64_t *state)
 {
+	int self = hl_cpu_id();
+
 	return (struct message){
 		.sender = self, .target = target, .number = ++sent[self][target],
-		.answers = next_random(state) % 8 == 0, .sender_cpu = hl_cpu_id(),
+		.answers = next_random(state) % 8 == 0,
 	};
 }
 
-static void call_waited(int self, int target, uint64_t *state)
+static void call_waited(int target, uint64_t *state)
 {
-	struct message message = make(self, target, state);
+	struct message message = make(target, state);
 
-	account(self, target, hl_smp_call_function_single(target, receive, &message, true));
+	account(target, hl_smp_call_function_single(target, receive, &message, true));
 }
 
-static void call_async(int self, int target, uint64_t *state)
+static void call_async(int target, uint64_t *state)
 {
-	struct message *message = malloc(sizeof(*message));
+	struct message *message;
 	int rc;
 
+	/* Functions that interrupt this one call free(). */
+	hl_local_irq_disable();
+	message = malloc(sizeof(*message));
+	hl_local_irq_enable();
 	if (!message)
 		return;
-	*message = make(self, target, state);
+	*message = make(target, state);
 	message->answers = false;
 	message->heap = true;
 	hl_csd_init(&message->csd, receive, message);
 	rc = hl_smp_call_function_single_async(target, &message->csd);
-	account(self, target, rc);
-	if (rc)
+	account(target, rc);
+	if (rc) {
+		hl_local_irq_disable();
 		free(message);
+		hl_local_irq_enable();
+	}
 }
 
 static void call_all(void)
@@ -131,7 +142,7 @@ static void call_all(void)
 }
 
 /* Some rounds of a CPU's life. */
-static void live(int self, uint64_t *state)
+static void live(uint64_t *state)
 {
 	unsigned rounds = next_random(state) % 400;
 
@@ -152,13 +163,13 @@ static void live(int self, uint64_t *state)
 		case 4:
 		case 5:
 			if (target != hl_cpu_id())
-				call_waited(self, target, state);
+				call_waited(target, state);
 			break;
 		case 6:
 		case 7:
 		case 8:
 		case 9:
-			call_async(self, target, state);
+			call_async(target, state);
 			break;
 		default:
 			hl_cpu_poll();
@@ -167,7 +178,6 @@ static void live(int self, uint64_t *state)
 }
 
 struct life {
-	int self;
 	uint64_t state;
 };
 
@@ -176,11 +186,11 @@ static void *one_life(void *arg)
 {
 	struct life *life = arg;
 
-	if (hl_cpu_online(0) < 0) {
+	if (hl_cpu_online(next_random(&life->state) % 4 ? 0 : HL_CPU_INTERRUPTIBLE) < 0) {
 		atomic_fetch_add(&bad_results, 1);
 		return NULL;
 	}
-	live(life->self, &life->state);
+	live(&life->state);
 	if (next_random(&life->state) % 2 && hl_cpu_offline())
 		atomic_fetch_add(&bad_results, 1);
 	return NULL;
@@ -223,9 +233,12 @@ static void everyone_calls_everyone_while_cpus_come_and_go(void **state)
 
 	(void)state;
 	print_message("# seed %u, %u s\n", seed, seconds);
+#ifdef HL_DELAY
+	delay_seed(seed);
+#endif
 	assert_int_equal(pthread_create(&keeper, NULL, time_keeper, NULL), 0);
 	for (int i = 0; i < THREADS; i++) {
-		life[i] = (struct life){ i, seed * 1000003u + (unsigned)i };
+		life[i] = (struct life){ seed * 1000003u + (unsigned)i };
 		assert_int_equal(pthread_create(&thread[i], NULL, lives, &life[i]), 0);
 	}
 	for (int i = 0; i < THREADS; i++)
@@ -249,5 +262,5 @@ int main(int argc, char **argv)
 	seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : (unsigned)time(NULL);
 	if (argc > 1)
 		seconds = (unsigned)strtoul(argv[1], NULL, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, refuse_membarrier, NULL);
 }

@@ -15,6 +15,8 @@
 #include <hotline/call.h>
 #include <hotline/cpu.h>
 
+#include "../tools/refuse.h"
+
 /* ---- A CPU that polls until it is told to stop ---- */
 
 struct poller {
@@ -505,5 +507,5 @@ int main(void)
 		TEST(a_cpu_that_does_not_answer_is_named),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, refuse_membarrier, NULL);
 }

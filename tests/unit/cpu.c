@@ -16,6 +16,8 @@
 #include <hotline/call.h>
 #include <hotline/cpu.h>
 
+#include "../tools/refuse.h"
+
 static void masks_hold_every_id_there_can_be(void **state)
 {
 	static const int ids[] = { 0, 63, 64, 1023, 1024, HL_NR_CPUS - 1 };
@@ -281,5 +283,5 @@ int main(void)
 		cmocka_unit_test(a_child_of_fork_can_come_online_again),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, refuse_membarrier, NULL);
 }
