@@ -15,6 +15,7 @@
 /* A dry run is long enough when it takes this part of a run. */
 #define DRY_PART 8
 #define DRY_GROWTH 8
+#define DRY_RUNS 3
 
 static struct bench_run run_of(const struct bench_scenario *scenario,
 			       const struct bench_machine *machine, uint64_t loops)
@@ -32,34 +33,43 @@ static void fail(struct bench_row *row, char *why)
 	row->why_not = why;
 }
 
-static uint64_t loops_for(uint64_t dry_loops, uint64_t dry_ns, const struct bench_metric *metric,
-			  const struct bench_options *options)
+/* The shortest of some dry runs, 0: one failed. On a machine that does other things as
+ * well a single one can be many times too long. */
+static uint64_t dry_run(const struct bench_scenario *scenario, struct bench_row *row,
+			const struct bench_machine *machine, const struct bench_options *options,
+			uint64_t loops)
 {
-	double loops = (double)dry_loops * (double)options->run_ns / (double)dry_ns;
+	uint64_t ns = 0;
+	char *why;
 
-	return loops > (double)metric->least_loops ? (uint64_t)loops : metric->least_loops;
+	for (unsigned i = 0; i < DRY_RUNS && (!i || ns >= options->run_ns / DRY_PART); i++) {
+		struct bench_run run = run_of(scenario, machine, loops);
+
+		if (bench_run_row(&run, row, options->limit_ms, &why)) {
+			fail(row, why);
+			return 0;
+		}
+		if (!i || run.ns < ns)
+			ns = run.ns;
+	}
+	return ns;
 }
 
 /* Finds how many loops take as long as a run shall. */
 static void size(const struct bench_scenario *scenario, struct bench_row *row,
 		 const struct bench_machine *machine, const struct bench_options *options)
 {
-	uint64_t loops = scenario->metric->least_loops;
-	char *why;
+	const uint64_t least = scenario->metric->least_loops;
+	uint64_t loops = least, ns;
+	double wanted;
 
-	for (;;) {
-		struct bench_run run = run_of(scenario, machine, loops);
-
-		if (bench_run_row(&run, row, options->limit_ms, &why)) {
-			fail(row, why);
-			return;
-		}
-		if (run.ns >= options->run_ns / DRY_PART) {
-			row->loops = loops_for(loops, run.ns, scenario->metric, options);
-			return;
-		}
+	while ((ns = dry_run(scenario, row, machine, options, loops)) != 0 &&
+	       ns < options->run_ns / DRY_PART)
 		loops *= DRY_GROWTH;
-	}
+	if (!ns)
+		return;
+	wanted = (double)loops * (double)options->run_ns / (double)ns;
+	row->loops = wanted > (double)least ? (uint64_t)wanted : least;
 }
 
 static void run_once(const struct bench_scenario *scenario, struct bench_row *row,

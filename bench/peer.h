@@ -17,7 +17,7 @@
 /* Messages that a peer with a burst call is handed at once. */
 #define BENCH_BURST 32u
 /* Messages that a peer's queue holds, where that can be chosen. */
-#define BENCH_QUEUE 1024u
+#define BENCH_QUEUE 256u
 
 struct message {
 	void (*func)(void *info);

@@ -15,12 +15,12 @@ static double messages_per_second(uint64_t ns, uint64_t done)
 }
 
 const struct bench_metric bench_ns_per_call = {
-	.name = "ns_per_call", .unit = "ns a call", .least_loops = 64, .value = ns_per_call,
+	.name = "ns_per_call", .unit = "ns a call", .least_loops = 16, .value = ns_per_call,
 };
 const struct bench_metric bench_messages_per_second = {
 	.name = "messages_per_second", .unit = "messages a second", .higher_is_better = true,
 	/* A run that is about as long as a queue measures how it fills or empties. */
-	.least_loops = 8192, .value = messages_per_second,
+	.least_loops = 2048, .value = messages_per_second,
 };
 
 struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, const char *name,

@@ -246,6 +246,18 @@ static int write_file(const char *path, const struct hl_text *text)
 	return -1;
 }
 
+/* Before minutes are spent on figures for it. Leaves what is in the file. */
+static bool can_write(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd >= 0)
+		close(fd);
+	else
+		complain("%s: %s", path, strerror(errno));
+	return fd >= 0;
+}
+
 typedef int (*report_fn)(struct hl_text *text, const struct bench_report *report);
 
 /* path: where to, NULL: standard output. */
@@ -262,16 +274,27 @@ static int write_report(report_fn make, const struct bench_report *report, const
 	return rc;
 }
 
+/* Whether JSON goes to standard output, in place of the table. */
+static bool json_only(const struct options *options)
+{
+	return options->json && !strcmp(options->json, "-");
+}
+
+static bool can_write_all(const struct options *options)
+{
+	return (!options->html || can_write(options->html)) &&
+	       (!options->json || json_only(options) || can_write(options->json));
+}
+
 static int write_reports(const struct options *options, const struct bench_report *report)
 {
-	bool json_only = options->json && !strcmp(options->json, "-");
 	int rc = 0;
 
 	if (options->html)
 		rc |= write_report(bench_report_html, report, options->html);
-	if (options->json && !json_only)
+	if (options->json && !json_only(options))
 		rc |= write_report(bench_report_json, report, options->json);
-	rc |= write_report(json_only ? bench_report_json : bench_report_text, report, NULL);
+	rc |= write_report(json_only(options) ? bench_report_json : bench_report_text, report, NULL);
 	return rc;
 }
 
@@ -317,8 +340,12 @@ int bench_command(int argc, char **argv)
 		complain_of(-ENOMEM, "reading the arguments");
 		return STATUS_FAILED;
 	}
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &options))
-		status = options.list ? list() : run(&options);
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &options)) {
+		if (options.list)
+			status = list();
+		else
+			status = can_write_all(&options) ? run(&options) : STATUS_FAILED;
+	}
 	free(options.wanted);
 	return status;
 }
