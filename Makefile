@@ -41,7 +41,7 @@ $(BUILD)/build.ninja:
 
 .PHONY: setup-build setup-check setup-demo
 setup-build setup-check setup-demo: setup-%:
-	@$(SETUP) build $(if $(filter-out build,$*),$*)
+	@$(SETUP) build $(if $(filter-out build,$*),$*) $(if $(filter demo,$*),bench)
 
 # The packages come first, also under -j: configuring needs them.
 .PHONY: check
@@ -51,6 +51,8 @@ check: setup-check
 
 .PHONY: demo
 demo: setup-demo
+# A build tree from before has not seen the libraries that the bench compares with.
+	@[ ! -f $(BUILD)/build.ninja ] || $(MESON) setup --reconfigure $(BUILD) >$(BUILD)/configure.log
 	@$(MAKE) --no-print-directory all
 	@tools/demo.sh $(BUILD)
 

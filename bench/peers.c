@@ -15,7 +15,7 @@
 #define MISSING(peer_name, peer_abilities, debian, fedora) \
 	{ .name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
 	  .why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
-		     " (Fedora) and build again" }
+		     " (Fedora), then build anew" }
 
 const struct peer bench_peers[] = {
 	{ .name = "hotline", .kind = BENCH_OURS, .abilities = EVERYTHING,
