@@ -13,10 +13,12 @@
 static void add_scenario(struct bench_experiment *experiment, unsigned threads, bool from_all)
 {
 	static const struct storm_row ours[] = {
-		{ .broadcast = &broadcast_hotline }, { .broadcast = &broadcast_hotline, .from_all = true },
+		{ .broadcast = &broadcast_hotline },
+		{ .broadcast = &broadcast_hotline, .from_all = true },
 	};
 	static const struct storm_row shared[] = {
-		{ .broadcast = &broadcast_shared }, { .broadcast = &broadcast_shared, .from_all = true },
+		{ .broadcast = &broadcast_shared },
+		{ .broadcast = &broadcast_shared, .from_all = true },
 	};
 	struct bench_scenario *scenario;
 	char name[48];
@@ -26,11 +28,16 @@ static void add_scenario(struct bench_experiment *experiment, unsigned threads, 
 				      from_all ? "all CPUs call all others at the same time"
 					       : "one CPU calls others, and waits for all of them",
 				      &bench_ns_per_call, threads);
-	bench_add_row(experiment, scenario, &(struct bench_row){
-		.name = "hotline", .kind = BENCH_OURS, .run = bench_storm, .what = &ours[from_all] });
-	bench_add_row(experiment, scenario, &(struct bench_row){
-		.name = "shared", .kind = BENCH_AS_IT_WAS, .run = bench_storm,
-		.what = &shared[from_all] });
+	bench_add_row(experiment, scenario,
+		      &(struct bench_row){ .name = "hotline",
+					   .kind = BENCH_OURS,
+					   .run = bench_storm,
+					   .what = &ours[from_all] });
+	bench_add_row(experiment, scenario,
+		      &(struct bench_row){ .name = "shared",
+					   .kind = BENCH_AS_IT_WAS,
+					   .run = bench_storm,
+					   .what = &shared[from_all] });
 }
 
 static void describe(struct bench_experiment *experiment, const struct bench_machine *machine)

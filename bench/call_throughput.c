@@ -18,8 +18,8 @@ static void add_scenario(struct bench_experiment *experiment, const char *name, 
 			 unsigned threads, const struct stream_row *like, unsigned abilities,
 			 struct stream_row *stream)
 {
-	struct bench_scenario *scenario = bench_add_scenario(
-		experiment, name, title, &bench_messages_per_second, threads);
+	struct bench_scenario *scenario =
+		bench_add_scenario(experiment, name, title, &bench_messages_per_second, threads);
 	unsigned n = 0;
 
 	for (const struct peer *peer = bench_peers; peer->name && n < MOST_PEERS; peer++) {
@@ -27,10 +27,14 @@ static void add_scenario(struct bench_experiment *experiment, const char *name, 
 			continue;
 		stream[n] = *like;
 		stream[n].transport = peer->transport;
-		bench_add_row(experiment, scenario, &(struct bench_row){
-			.name = peer->name, .kind = peer->kind, .run = bench_stream,
-			.what = &stream[n++], .why_not = (char *)peer->why_not,
-		});
+		bench_add_row(experiment, scenario,
+			      &(struct bench_row){
+				      .name = peer->name,
+				      .kind = peer->kind,
+				      .run = bench_stream,
+				      .what = &stream[n++],
+				      .why_not = (char *)peer->why_not,
+			      });
 	}
 }
 

@@ -15,16 +15,21 @@ static const struct waited_row waited_aligned = { .transport = &transport_hotlin
 static const struct waited_row waited_straddling = { .transport = &transport_straddling };
 static const struct stream_row async_aligned = { .transport = &transport_hotline, .burst = 1 };
 static const struct stream_row async_straddling = {
-	.transport = &transport_straddling, .burst = 1,
+	.transport = &transport_straddling,
+	.burst = 1,
 };
 
 static void add_rows(struct bench_experiment *experiment, struct bench_scenario *scenario,
 		     bench_fn run, const void *aligned, const void *straddling)
 {
-	bench_add_row(experiment, scenario, &(struct bench_row){
-		.name = "hotline", .kind = BENCH_OURS, .run = run, .what = aligned });
-	bench_add_row(experiment, scenario, &(struct bench_row){
-		.name = "straddling", .kind = BENCH_AS_IT_WAS, .run = run, .what = straddling });
+	bench_add_row(experiment, scenario,
+		      &(struct bench_row){
+			      .name = "hotline", .kind = BENCH_OURS, .run = run, .what = aligned });
+	bench_add_row(experiment, scenario,
+		      &(struct bench_row){ .name = "straddling",
+					   .kind = BENCH_AS_IT_WAS,
+					   .run = run,
+					   .what = straddling });
 }
 
 static void describe(struct bench_experiment *experiment, const struct bench_machine *machine)

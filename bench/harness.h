@@ -20,17 +20,17 @@
 
 enum bench_kind {
 	BENCH_OURS,
-	BENCH_AS_IT_WAS,	/* the layout or the design before the change of the kernel */
-	BENCH_PEER,		/* what a user would take instead */
-	BENCH_LIMIT,		/* what the machine allows */
+	BENCH_AS_IT_WAS, /* the layout or the design before the change of the kernel */
+	BENCH_PEER, /* what a user would take instead */
+	BENCH_LIMIT, /* what the machine allows */
 };
 
 /* What a row's figure is. */
 struct bench_metric {
-	const char *name;	/* for scripts: ns_per_call */
-	const char *unit;	/* for people */
+	const char *name; /* for scripts: ns_per_call */
+	const char *unit; /* for people */
 	bool higher_is_better;
-	uint64_t least_loops;	/* of a run */
+	uint64_t least_loops; /* of a run */
 	/* The figure of a run that took ns for `done` operations. */
 	double (*value)(uint64_t ns, uint64_t done);
 };
@@ -42,10 +42,10 @@ struct bench_row;
 
 /* One run, in its own process. */
 struct bench_run {
-	uint64_t loops;		/* how many operations to time, after some to warm up */
-	const int *processor;	/* where the threads go, one each */
-	unsigned threads;	/* how many: scenario.threads */
-	uint64_t ns, done;	/* the result: how long, for how many operations */
+	uint64_t loops; /* how many operations to time, after some to warm up */
+	const int *processor; /* where the threads go, one each */
+	unsigned threads; /* how many: scenario.threads */
+	uint64_t ns, done; /* the result: how long, for how many operations */
 };
 
 /* Does a run and fills in the result; 0 or a negative errno value. */
@@ -55,11 +55,11 @@ struct bench_row {
 	const char *name;
 	enum bench_kind kind;
 	bench_fn run;
-	const void *what;	/* for run() */
-	char *why_not;		/* it cannot be measured, and why; NULL: it can */
-	bool failed;		/* it could have been, but failed; why_not has the reason */
-	uint64_t loops;		/* in each run */
-	double *value;		/* a figure for each run */
+	const void *what; /* for run() */
+	char *why_not; /* it cannot be measured, and why; NULL: it can */
+	bool failed; /* it could have been, but failed; why_not has the reason */
+	uint64_t loops; /* in each run */
+	double *value; /* a figure for each run */
 	unsigned runs;
 };
 
@@ -67,26 +67,26 @@ struct bench_scenario {
 	char *name;
 	const char *title;
 	const struct bench_metric *metric;
-	unsigned threads;	/* each on a processor of its own */
+	unsigned threads; /* each on a processor of its own */
 	struct bench_row *row;
 	unsigned n_rows;
 };
 
 struct bench_experiment {
 	const char *name;
-	const char *origin;	/* the change of the kernel that it is about */
+	const char *origin; /* the change of the kernel that it is about */
 	const char *title;
 	/* Adds the scenarios that this machine can have. */
 	void (*describe)(struct bench_experiment *experiment, const struct bench_machine *machine);
 	struct bench_scenario *scenario;
 	unsigned n_scenarios;
-	bool no_memory;		/* not all of it is there */
+	bool no_memory; /* not all of it is there */
 };
 
 struct bench_options {
-	unsigned runs;		/* of each row */
-	uint64_t run_ns;	/* about how long each takes */
-	unsigned limit_ms;	/* after this a run has failed */
+	unsigned runs; /* of each row */
+	uint64_t run_ns; /* about how long each takes */
+	unsigned limit_ms; /* after this a run has failed */
 	/* Told before each run; may be NULL. */
 	void (*progress)(void *arg, const struct bench_experiment *experiment,
 			 const struct bench_scenario *scenario, const struct bench_row *row,
@@ -96,8 +96,8 @@ struct bench_options {
 
 /* What the harness itself costs. */
 struct bench_overhead {
-	double clock_ns;	/* reading the clock */
-	double loop_ns;		/* a call through the interface of the peers that does nothing */
+	double clock_ns; /* reading the clock */
+	double loop_ns; /* a call through the interface of the peers that does nothing */
 };
 
 /* ---- Describing (plan.c) ---- */

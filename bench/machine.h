@@ -6,8 +6,8 @@
 #define HL_BENCH_MACHINE_H
 
 struct bench_machine {
-	unsigned cpus;		/* processors that this process may use */
-	int *processor;		/* their numbers */
+	unsigned cpus; /* processors that this process may use */
+	int *processor; /* their numbers */
 	unsigned line_bytes;
 	char *model;
 	char *kernel;

@@ -59,7 +59,7 @@ enum peer_ability {
 	PEER_POLLS = 1 << 0,
 	PEER_SLEEPS = 1 << 1,
 	PEER_INTERRUPTS = 1 << 2,
-	PEER_SENDS = 1 << 3,		/* without waiting */
+	PEER_SENDS = 1 << 3, /* without waiting */
 	PEER_MANY_SENDERS = 1 << 4,
 };
 
@@ -67,8 +67,8 @@ struct peer {
 	const char *name;
 	enum bench_kind kind;
 	unsigned abilities;
-	const struct transport *transport;	/* NULL: its library was not there */
-	const char *why_not;			/* and how to get it */
+	const struct transport *transport; /* NULL: its library was not there */
+	const char *why_not; /* and how to get it */
 };
 
 /* All there are; the list ends in a peer without a name. */

@@ -5,26 +5,38 @@
 
 #include "bench_config.h"
 
-#define POLLED		(PEER_POLLS | PEER_SENDS)
-#define SLEEPER		(PEER_POLLS | PEER_SLEEPS | PEER_SENDS | PEER_MANY_SENDERS)
-#define EVERYTHING	(SLEEPER | PEER_INTERRUPTS)
+#define POLLED (PEER_POLLS | PEER_SENDS)
+#define SLEEPER (PEER_POLLS | PEER_SLEEPS | PEER_SENDS | PEER_MANY_SENDERS)
+#define EVERYTHING (SLEEPER | PEER_INTERRUPTS)
 
 #define PEER(peer_name, peer_abilities, peer_transport) \
-	{ .name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
-	  .transport = &peer_transport }
+	{ \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
+		.transport = &peer_transport \
+	}
 #define MISSING(peer_name, peer_abilities, debian, fedora) \
-	{ .name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
-	  .why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
-		     " (Fedora), then build anew" }
+	{ \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
+		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
+			   " (Fedora), then build anew" \
+	}
 
 const struct peer bench_peers[] = {
-	{ .name = "hotline", .kind = BENCH_OURS, .abilities = EVERYTHING,
+	{ .name = "hotline",
+	  .kind = BENCH_OURS,
+	  .abilities = EVERYTHING,
 	  .transport = &transport_hotline },
-	{ .name = "ping-pong", .kind = BENCH_LIMIT, .abilities = PEER_POLLS,
+	{ .name = "ping-pong",
+	  .kind = BENCH_LIMIT,
+	  .abilities = PEER_POLLS,
 	  .transport = &transport_line },
-	{ .name = "futex", .kind = BENCH_LIMIT, .abilities = PEER_SLEEPS,
+	{ .name = "futex",
+	  .kind = BENCH_LIMIT,
+	  .abilities = PEER_SLEEPS,
 	  .transport = &transport_futex },
-	{ .name = "signal", .kind = BENCH_LIMIT, .abilities = PEER_INTERRUPTS,
+	{ .name = "signal",
+	  .kind = BENCH_LIMIT,
+	  .abilities = PEER_INTERRUPTS,
 	  .transport = &transport_signal },
 #if HL_BENCH_CK
 	PEER("ck_ring-spsc", POLLED, transport_ck_single),

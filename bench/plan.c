@@ -15,20 +15,26 @@ static double messages_per_second(uint64_t ns, uint64_t done)
 }
 
 const struct bench_metric bench_ns_per_call = {
-	.name = "ns_per_call", .unit = "ns a call", .least_loops = 16, .value = ns_per_call,
+	.name = "ns_per_call",
+	.unit = "ns a call",
+	.least_loops = 16,
+	.value = ns_per_call,
 };
 const struct bench_metric bench_messages_per_second = {
-	.name = "messages_per_second", .unit = "messages a second", .higher_is_better = true,
+	.name = "messages_per_second",
+	.unit = "messages a second",
+	.higher_is_better = true,
 	/* A run that is about as long as a queue measures how it fills or empties. */
-	.least_loops = 2048, .value = messages_per_second,
+	.least_loops = 2048,
+	.value = messages_per_second,
 };
 
 struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, const char *name,
 					  const char *title, const struct bench_metric *metric,
 					  unsigned threads)
 {
-	struct bench_scenario *all = reallocarray(experiment->scenario, experiment->n_scenarios + 1,
-						  sizeof(*all));
+	struct bench_scenario *all =
+		reallocarray(experiment->scenario, experiment->n_scenarios + 1, sizeof(*all));
 	char *own_name = strdup(name);
 
 	if (all)
@@ -40,7 +46,10 @@ struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, c
 	}
 	all += experiment->n_scenarios++;
 	*all = (struct bench_scenario){
-		.name = own_name, .title = title, .metric = metric, .threads = threads,
+		.name = own_name,
+		.title = title,
+		.metric = metric,
+		.threads = threads,
 	};
 	return all;
 }

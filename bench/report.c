@@ -67,8 +67,7 @@ void bench_add_figure(struct hl_text *text, double value)
 	}
 	while (value / (double)step >= 10000)
 		step *= 10;
-	snprintf(digits, sizeof(digits), "%" PRIu64,
-		 (uint64_t)(value / (double)step + 0.5) * step);
+	snprintf(digits, sizeof(digits), "%" PRIu64, (uint64_t)(value / (double)step + 0.5) * step);
 	add_grouped(text, digits);
 }
 

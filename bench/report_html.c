@@ -11,7 +11,7 @@
 struct page {
 	struct hl_text *text;
 	unsigned n_plots;
-	bool no_plots;		/* gnuplot is not there */
+	bool no_plots; /* gnuplot is not there */
 };
 
 static const char head[] =

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 /* What gnuplot draws in. */
-#define WIDTH		760
-#define HEIGHT_BASE	70
-#define HEIGHT_ROW	24
+#define WIDTH 760
+#define HEIGHT_BASE 70
+#define HEIGHT_ROW 24
 /* Figures that are further apart than this get a logarithmic axis. */
-#define LINEAR_SPREAD	20
+#define LINEAR_SPREAD 20
 
 static unsigned n_measured(const struct bench_scenario *scenario)
 {
@@ -96,8 +96,8 @@ static int store(const struct hl_text *script)
 	FILE *file = tmpfile();
 	int fd = file ? dup(fileno(file)) : -1;
 
-	if (fd >= 0 && (fwrite(script->at, 1, script->len, file) != script->len ||
-			fflush(file) || lseek(fd, 0, SEEK_SET))) {
+	if (fd >= 0 && (fwrite(script->at, 1, script->len, file) != script->len || fflush(file) ||
+			lseek(fd, 0, SEEK_SET))) {
 		close(fd);
 		fd = -1;
 	}

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define NAME_WIDTH	14
-#define KIND_WIDTH	10
-#define FIGURE_WIDTH	12
+#define NAME_WIDTH 14
+#define KIND_WIDTH 10
+#define FIGURE_WIDTH 12
 
 /* A figure, right-aligned. */
 static void add_column(struct hl_text *text, double value)
@@ -41,8 +41,9 @@ static void add_scenario(struct hl_text *text, const struct bench_scenario *scen
 	hl_text_printf(text, "\n  %s: %s\n    %s, %s is better\n", scenario->name, scenario->title,
 		       scenario->metric->unit,
 		       scenario->metric->higher_is_better ? "higher" : "lower");
-	hl_text_printf(text, "    %-*s %-*s %*s %*s %*s   hotline / this\n", NAME_WIDTH, "", KIND_WIDTH,
-		       "", FIGURE_WIDTH, "median", FIGURE_WIDTH, "min", FIGURE_WIDTH, "max");
+	hl_text_printf(text, "    %-*s %-*s %*s %*s %*s   hotline / this\n", NAME_WIDTH, "",
+		       KIND_WIDTH, "", FIGURE_WIDTH, "median", FIGURE_WIDTH, "min", FIGURE_WIDTH,
+		       "max");
 	for (unsigned i = 0; i < scenario->n_rows; i++) {
 		if (bench_was_measured(&scenario->row[i]))
 			add_row(text, scenario, &scenario->row[i]);

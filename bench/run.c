@@ -90,8 +90,7 @@ static int collect(struct bench_run *run, pid_t pid, int from, unsigned limit_ms
 	return 0;
 }
 
-int bench_run_row(struct bench_run *run, const struct bench_row *row, unsigned limit_ms,
-		  char **why)
+int bench_run_row(struct bench_run *run, const struct bench_row *row, unsigned limit_ms, char **why)
 {
 	int ends[2], rc;
 	pid_t pid;

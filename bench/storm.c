@@ -29,7 +29,7 @@ struct member {
 	unsigned number;
 	int processor;
 	uint64_t ns;
-	uint64_t ran;	/* functions that ran in this thread */
+	uint64_t ran; /* functions that ran in this thread */
 } HL_CACHELINE_PAIR_ALIGNED;
 
 static __thread uint64_t ran_here;
@@ -45,7 +45,8 @@ static void meet(struct storm *storm, unsigned part, void (*serve)(void))
 {
 	/* MEET: what each did before comes before what any does behind. */
 	atomic_fetch_add_explicit(&storm->arrived, 1, memory_order_acq_rel);
-	while (atomic_load_explicit(&storm->arrived, memory_order_acquire) < part * storm->threads) {
+	while (atomic_load_explicit(&storm->arrived, memory_order_acquire) <
+	       part * storm->threads) {
 		if (serve)
 			serve();
 		else
@@ -101,7 +102,9 @@ static int start(struct storm *storm, struct member *member, const struct bench_
 		int rc;
 
 		member[i] = (struct member){
-			.storm = storm, .number = i, .processor = run->processor[i],
+			.storm = storm,
+			.number = i,
+			.processor = run->processor[i],
 		};
 		/* The first is this thread. */
 		rc = i ? pthread_create(&thread, NULL, member_thread, &member[i]) : 0;
@@ -117,15 +120,17 @@ int bench_storm(struct bench_run *run, const struct bench_row *row)
 	/* Used by the threads for as long as there are some. */
 	static struct storm storm;
 	const struct storm_row *what = row->what;
-	struct member *member = aligned_alloc(_Alignof(struct member),
-					      run->threads * sizeof(*member));
+	struct member *member =
+		aligned_alloc(_Alignof(struct member), run->threads * sizeof(*member));
 	uint64_t ran = 0, callers = what->from_all ? run->threads : 1;
 	int rc;
 
 	if (!member)
 		return -ENOMEM;
 	storm = (struct storm){
-		.broadcast = what->broadcast, .loops = run->loops, .threads = run->threads,
+		.broadcast = what->broadcast,
+		.loops = run->loops,
+		.threads = run->threads,
 		.from_all = what->from_all,
 	};
 	rc = start(&storm, member, run);
@@ -137,5 +142,6 @@ int bench_storm(struct bench_run *run, const struct bench_row *row)
 	run->done = run->loops;
 	/* Each call ran on each of the others, once. */
 	return ran == callers * (run->threads - 1) * (run->loops + run->loops / WARM_UP + 1)
-		       ? 0 : -EPROTO;
+		       ? 0
+		       : -EPROTO;
 }

@@ -24,7 +24,7 @@ extern const struct broadcast broadcast_hotline, broadcast_shared;
 /* bench_row.what */
 struct storm_row {
 	const struct broadcast *broadcast;
-	bool from_all;		/* all threads call, and serve meanwhile; or the first alone */
+	bool from_all; /* all threads call, and serve meanwhile; or the first alone */
 };
 
 int bench_storm(struct bench_run *run, const struct bench_row *row);

@@ -67,7 +67,8 @@ static void *sender_thread(void *arg)
 	struct sender *sender = arg;
 	struct stream *stream = sender->stream;
 	void *link = hl_cpu_pin(sender->processor)
-			     ? NULL : stream->transport->join(stream->receiver, sender->number);
+			     ? NULL
+			     : stream->transport->join(stream->receiver, sender->number);
 
 	if (!link)
 		atomic_store_explicit(&stream->failed, 1, memory_order_relaxed);
@@ -94,7 +95,9 @@ static int start_senders(struct stream *stream, const struct bench_run *run, uns
 		int rc;
 
 		sender[i] = (struct sender){
-			.stream = stream, .number = first + i, .processor = run->processor[1 + i],
+			.stream = stream,
+			.number = first + i,
+			.processor = run->processor[1 + i],
 		};
 		rc = pthread_create(&thread, NULL, sender_thread, &sender[i]);
 		if (rc)

@@ -10,8 +10,8 @@
 /* bench_row.what */
 struct stream_row {
 	const struct transport *transport;
-	bool to_itself;		/* the target is a sender, too */
-	unsigned burst;		/* messages that a sender hands over at once */
+	bool to_itself; /* the target is a sender, too */
+	unsigned burst; /* messages that a sender hands over at once */
 };
 
 /* Thread 0 is the target, all others send. */

@@ -29,7 +29,7 @@ struct target {
 	int processor;
 	void *receiver;
 	int error;
-	int stat_fd;	/* the thread's line in /proc */
+	int stat_fd; /* the thread's line in /proc */
 	/* Written once each: by the target, by the caller. */
 	_Atomic(enum state) state HL_CACHELINE_PAIR_ALIGNED;
 	_Atomic(bool) stopped;
@@ -63,7 +63,8 @@ static int prepare(struct target *target)
 	if (!target->receiver)
 		return -ENOMEM;
 	return target->mode == WAITED_INTERRUPTED
-		       ? target->transport->interruptible(target->receiver) : 0;
+		       ? target->transport->interruptible(target->receiver)
+		       : 0;
 }
 
 static void serve(struct target *target)
@@ -87,8 +88,7 @@ static void *target_thread(void *arg)
 
 	target->error = prepare(target);
 	/* Release: what open() made comes before, for who sees READY. */
-	atomic_store_explicit(&target->state, target->error ? FAILED : READY,
-			      memory_order_release);
+	atomic_store_explicit(&target->state, target->error ? FAILED : READY, memory_order_release);
 	if (!target->error)
 		serve(target);
 	return NULL;
@@ -171,7 +171,9 @@ int bench_waited(struct bench_run *run, const struct bench_row *row)
 	int rc = hl_cpu_pin(run->processor[0]);
 
 	target = (struct target){
-		.transport = what->transport, .mode = what->mode, .processor = run->processor[1],
+		.transport = what->transport,
+		.mode = what->mode,
+		.processor = run->processor[1],
 	};
 	if (!rc)
 		rc = -pthread_create(&thread, NULL, target_thread, &target);

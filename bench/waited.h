@@ -9,8 +9,8 @@
 
 enum waited_mode {
 	WAITED_POLLING,
-	WAITED_IDLE,		/* the target is asleep when the call comes */
-	WAITED_INTERRUPTED,	/* it computes and looks for nothing */
+	WAITED_IDLE, /* the target is asleep when the call comes */
+	WAITED_INTERRUPTED, /* it computes and looks for nothing */
 };
 
 /* bench_row.what */

@@ -31,8 +31,7 @@ static unsigned idle(void *receiver)
 
 	syscall(SYS_futex, &w->asked, FUTEX_WAIT_PRIVATE, answered, NULL, NULL, 0);
 	/* Acquire and release, as a call needs them. */
-	atomic_store_explicit(&w->answered,
-			      atomic_load_explicit(&w->asked, memory_order_acquire),
+	atomic_store_explicit(&w->answered, atomic_load_explicit(&w->asked, memory_order_acquire),
 			      memory_order_release);
 	return 1;
 }

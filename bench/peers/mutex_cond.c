@@ -9,14 +9,14 @@
 struct receiver {
 	struct locked_queue queue;
 	pthread_cond_t filled, done;
-	bool woken;	/* under the lock */
+	bool woken; /* under the lock */
 };
 
 struct waited {
 	struct receiver *receiver;
 	void (*func)(void *info);
 	void *info;
-	bool done;	/* under the lock */
+	bool done; /* under the lock */
 };
 
 static void *open_queue(unsigned senders)

@@ -14,7 +14,8 @@
 static void *open_ring(unsigned flags)
 {
 	ssize_t bytes = rte_ring_get_memsize_elem(sizeof(struct message), BENCH_QUEUE);
-	struct rte_ring *ring = bytes > 0 ? aligned_alloc(RTE_CACHE_LINE_SIZE, (size_t)bytes) : NULL;
+	struct rte_ring *ring = bytes > 0 ? aligned_alloc(RTE_CACHE_LINE_SIZE, (size_t)bytes)
+					  : NULL;
 
 	if (!ring || rte_ring_init(ring, "hotline", BENCH_QUEUE, flags | RING_F_SC_DEQ))
 		return NULL;

@@ -3,7 +3,7 @@
  * liburcu's wait-free queue. It links nodes, which the sender lends: each has a pool of
  * them and learns from a counter how many came back.
  */
-#define _LGPL_SOURCE	/* the inline forms */
+#define _LGPL_SOURCE /* the inline forms */
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -84,7 +84,8 @@ static unsigned poll_queue(void *receiver)
 		return 0;
 	__cds_wfcq_init(&head, &tail);
 	__cds_wfcq_splice_blocking(&head, &tail, &r->head, &r->tail);
-	__cds_wfcq_for_each_blocking_safe(&head, &tail, node, next) {
+	__cds_wfcq_for_each_blocking_safe(&head, &tail, node, next)
+	{
 		run(caa_container_of(node, struct node, link));
 		n++;
 	}
@@ -98,8 +99,8 @@ static unsigned room(struct sender *sender, unsigned n)
 
 	if (out + n > BENCH_QUEUE) {
 		/* WFCQ_RETURN, pairs with run() */
-		sender->returned_seen = atomic_load_explicit(&sender->returned,
-							     memory_order_acquire);
+		sender->returned_seen =
+			atomic_load_explicit(&sender->returned, memory_order_acquire);
 		out = sender->sent - sender->returned_seen;
 	}
 	return out + n > BENCH_QUEUE ? (unsigned)(BENCH_QUEUE - out) : n;

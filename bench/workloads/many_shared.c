@@ -38,8 +38,8 @@ struct record {
 	struct record *_Atomic next;
 	void (*func)(void *info);
 	void *info;
-	_Atomic(uint32_t) busy;		/* on the list */
-	_Atomic(uint32_t) left;		/* targets that have not run it */
+	_Atomic(uint32_t) busy; /* on the list */
+	_Atomic(uint32_t) left; /* targets that have not run it */
 	_Atomic(uint64_t) mask[MASK_WORDS];
 } HL_CACHELINE_PAIR_ALIGNED;
 

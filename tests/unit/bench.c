@@ -54,8 +54,8 @@ static void figures_for_people(void **state)
 		double value;
 		const char *text;
 	} cases[] = {
-		{ 0.5, "0.50" },   { 12.345, "12.3" },	   { 123.4, "123" },
-		{ 1234, "1 234" }, { 12345, "12 350" },	   { 47300123, "47 300 000" },
+		{ 0.5, "0.50" },    { 12.345, "12.3" },	  { 123.4, "123" },
+		{ 1234, "1 234" },  { 12345, "12 350" },  { 47300123, "47 300 000" },
 		{ 99.99, "100.0" }, { 9999.9, "10 000" },
 	};
 
@@ -135,8 +135,8 @@ static void one_of_several_hangs(void **state)
 	static const bench_fn runs[] = { fine, hang, fine };
 	static const char *const names[] = { "hotline", "hangs", "peer" };
 	struct bench_experiment experiment = { .name = "test", .origin = "O0", .title = "test" };
-	struct bench_scenario *scenario = bench_add_scenario(&experiment, "s", "s",
-							     &bench_ns_per_call, 1);
+	struct bench_scenario *scenario =
+		bench_add_scenario(&experiment, "s", "s", &bench_ns_per_call, 1);
 	int processor = 0;
 	struct bench_machine machine = { .cpus = 1, .processor = &processor };
 	struct bench_options options = { .runs = 3, .run_ns = MS, .limit_ms = 50 };
@@ -144,8 +144,10 @@ static void one_of_several_hangs(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
-		bench_add_row(&experiment, scenario, &(struct bench_row){
-			.name = names[i], .kind = i ? BENCH_PEER : BENCH_OURS, .run = runs[i] });
+		bench_add_row(&experiment, scenario,
+			      &(struct bench_row){ .name = names[i],
+						   .kind = i ? BENCH_PEER : BENCH_OURS,
+						   .run = runs[i] });
 	assert_false(experiment.no_memory);
 	assert_int_equal(bench_measure(&experiment, &machine, &options), 0);
 	for (unsigned i = 0; i < 3; i += 2) {
@@ -165,8 +167,8 @@ static void one_of_several_hangs(void **state)
 static void too_few_processors(void **state)
 {
 	struct bench_experiment experiment = { .name = "test", .origin = "O0", .title = "test" };
-	struct bench_scenario *scenario = bench_add_scenario(&experiment, "s", "s",
-							     &bench_ns_per_call, 3);
+	struct bench_scenario *scenario =
+		bench_add_scenario(&experiment, "s", "s", &bench_ns_per_call, 3);
 	int processor[2] = { 0, 1 };
 	struct bench_machine machine = { .cpus = 2, .processor = processor };
 	struct bench_options options = { .runs = 1, .run_ns = MS, .limit_ms = 1000 };
@@ -183,12 +185,9 @@ static void too_few_processors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(median_and_range),
-		cmocka_unit_test(ratios_run_by_run),
-		cmocka_unit_test(figures_for_people),
-		cmocka_unit_test(runs_that_fail),
-		cmocka_unit_test(one_of_several_hangs),
-		cmocka_unit_test(too_few_processors),
+		cmocka_unit_test(median_and_range),	cmocka_unit_test(ratios_run_by_run),
+		cmocka_unit_test(figures_for_people),	cmocka_unit_test(runs_that_fail),
+		cmocka_unit_test(one_of_several_hangs), cmocka_unit_test(too_few_processors),
 	};
 
 	return cmocka_run_group_tests_name("bench", tests, NULL, NULL);

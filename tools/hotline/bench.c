@@ -15,29 +15,36 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RUNS		15
-#define RUN_NS		50000000
-#define QUICK_RUNS	5
-#define QUICK_RUN_NS	10000000
+#define RUNS 15
+#define RUN_NS 50000000
+#define QUICK_RUNS 5
+#define QUICK_RUN_NS 10000000
 /* A run takes a moment; after this it hangs. */
-#define LIMIT_MS	10000
+#define LIMIT_MS 10000
 
 enum key { KEY_LIST = 0x100, KEY_QUICK, KEY_RUNS, KEY_JSON, KEY_HTML };
 
 struct options {
 	bool list, quick;
-	unsigned runs;		/* 0: not said */
+	unsigned runs; /* 0: not said */
 	const char *json, *html;
-	bool *wanted;		/* for each of bench_experiments; none: all */
+	bool *wanted; /* for each of bench_experiments; none: all */
 };
 
 static const struct argp_option argp_options[] = {
 	{ .name = "list", .key = KEY_LIST, .doc = "List the experiments and what is missing" },
 	{ .name = "quick", .key = KEY_QUICK, .doc = "Fewer and shorter runs, for a first look" },
-	{ .name = "runs", .key = KEY_RUNS, .arg = "N", .doc = "How often each row runs (15; with --quick 5)" },
-	{ .name = "json", .key = KEY_JSON, .arg = "FILE",
+	{ .name = "runs",
+	  .key = KEY_RUNS,
+	  .arg = "N",
+	  .doc = "How often each row runs (15; with --quick 5)" },
+	{ .name = "json",
+	  .key = KEY_JSON,
+	  .arg = "FILE",
 	  .doc = "Write the figures as JSON; \"-\": to standard output, in place of the table" },
-	{ .name = "html", .key = KEY_HTML, .arg = "FILE",
+	{ .name = "html",
+	  .key = KEY_HTML,
+	  .arg = "FILE",
 	  .doc = "Write a page with tables and plots, which are gnuplot's" },
 	{ 0 }
 };
@@ -294,7 +301,8 @@ static int write_reports(const struct options *options, const struct bench_repor
 		rc |= write_report(bench_report_html, report, options->html);
 	if (options->json && !json_only(options))
 		rc |= write_report(bench_report_json, report, options->json);
-	rc |= write_report(json_only(options) ? bench_report_json : bench_report_text, report, NULL);
+	rc |= write_report(json_only(options) ? bench_report_json : bench_report_text, report,
+			   NULL);
 	return rc;
 }
 
@@ -303,13 +311,18 @@ static int run(const struct options *options)
 	struct bench_machine machine;
 	struct bench_overhead overhead = { 0 };
 	struct bench_options how = {
-		.runs = options->runs ? options->runs : options->quick ? QUICK_RUNS : RUNS,
+		.runs = options->runs	 ? options->runs
+			: options->quick ? QUICK_RUNS
+					 : RUNS,
 		.run_ns = options->quick ? QUICK_RUN_NS : RUN_NS,
 		.limit_ms = LIMIT_MS,
 		.progress = isatty(STDERR_FILENO) ? show_progress : NULL,
 	};
 	struct bench_report report = {
-		.version = HL_VERSION, .machine = &machine, .options = &how, .overhead = &overhead,
+		.version = HL_VERSION,
+		.machine = &machine,
+		.options = &how,
+		.overhead = &overhead,
 	};
 	struct bench_experiment *experiment = chosen(options, &report.n_experiments);
 	int rc = bench_machine_read(&machine);
