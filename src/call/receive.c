@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Lines of messages that are fetched ahead of the one that is read. */
 #define PREFETCH_LINES 2u
@@ -280,13 +281,18 @@ static void sweep(struct hl_cpu *me)
 		inbox->n_direct = 0;
 }
 
-static void free_inbox(struct hl_inbox *inbox)
+/* Both tables, from the system and not from malloc(), which may write zeros over them: what is
+ * never used costs nothing. */
+static bool make_tables(struct hl_inbox *inbox)
 {
-	if (!inbox)
-		return;
-	free(inbox->in);
-	free(inbox->out);
-	free(inbox);
+	void *tables = mmap(NULL, (2 * HL_NR_CPUS + 1) * sizeof(*inbox->in), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (tables == MAP_FAILED)
+		return false;
+	inbox->in = tables;
+	inbox->out = inbox->in + HL_NR_CPUS + 1;
+	return true;
 }
 
 static int online(struct hl_cpu *cpu)
@@ -296,11 +302,8 @@ static int online(struct hl_cpu *cpu)
 	if (!inbox)
 		return -ENOMEM;
 	memset(inbox, 0, sizeof(*inbox));
-	/* Zeroed by the system and touched entry by entry: what is never used costs nothing. */
-	inbox->in = calloc(HL_NR_CPUS + 1, sizeof(*inbox->in));
-	inbox->out = calloc(HL_NR_CPUS, sizeof(*inbox->out));
-	if (!inbox->in || !inbox->out) {
-		free_inbox(inbox);
+	if (!make_tables(inbox)) {
+		free(inbox);
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&inbox->foreign, NULL);

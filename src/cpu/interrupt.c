@@ -115,6 +115,16 @@ void hl_interrupt_send(struct hl_cpu *cpu)
 	errno = saved;
 }
 
+/* A thread that blocks all signals, as those of libraries do, is still interruptible. */
+static void let_in(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number());
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 int hl_cpu_set_interruptible(bool on)
 {
 	struct hl_cpu *me = hl_this_cpu;
@@ -129,6 +139,7 @@ int hl_cpu_set_interruptible(bool on)
 	rc = hl_interrupt_install();
 	if (rc)
 		return rc;
+	let_in();
 	hl_cpu_how_add(me, HL_HOW_INTERRUPT);
 	hl_cpu_serve(me); /* what came before senders knew */
 	return 0;

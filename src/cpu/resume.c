@@ -22,9 +22,10 @@
  * to be woken by signals (those with a mask of signals, pause, sigsuspend) are therefore left
  * alone: they return.
  *
- * What tells the call is the code before the thread's instruction pointer, "mov $N,%eax;
- * syscall", which is how C libraries for x86-64 make calls; with other code, and on other
- * machines, where the first argument is gone by then, the thread sees EINTR.
+ * What tells the call is the code before the thread's instruction pointer: "mov $N,%eax",
+ * perhaps moves of arguments, "syscall", which is how C libraries for x86-64 make calls.
+ * With other code, and on other machines, where the first argument is gone by then, the
+ * thread sees EINTR.
  */
 #include "internal.h"
 
@@ -41,8 +42,9 @@
 #include <unistd.h>
 
 #define MOV_EAX 0xb8
-#define SYSCALL "\x0f\x05"
-#define CODE_BYTES 7 /* mov $N,%eax; syscall */
+#define MOV_EAX_BYTES 5
+#define SYSCALL_BYTES 2 /* 0f 05 */
+#define MOST_BYTES 16 /* of moves between the two */
 #define KERNEL_SIGSET 8 /* bytes of a set of signals, to the kernel */
 #define NS_PER_S 1000000000
 #define NS_PER_MS 1000000
@@ -72,15 +74,67 @@ static bool is_readable(const void *p)
 	return syscall(SYS_rt_sigprocmask, -1, p, NULL, KERNEL_SIGSET) && errno == EINVAL;
 }
 
+/* The bytes of an instruction that moves a register or a word of the stack to a register
+ * other than rax, or that clears one; 0: it is none of them. */
+static int move_bytes(const uint8_t *code)
+{
+	int prefix = (code[0] & 0xf0) == 0x40;
+	uint8_t rex = prefix ? code[0] : 0, operation = code[prefix], modrm = code[prefix + 1];
+	bool load = operation == 0x8b, direct = modrm >> 6 == 3;
+	uint8_t to = load ? (modrm >> 3 & 7) | (rex & 4) << 1 : (modrm & 7) | (rex & 1) << 3;
+
+	if (!load && operation != 0x89 && operation != 0x31)
+		return 0;
+	if (to == 0 || (!load && !direct))
+		return 0;
+	if (direct)
+		return prefix + 2;
+	/* What is relative to the stack pointer: with a byte of offset, or none. */
+	if ((modrm & 7) != 4 || modrm >> 6 > 1)
+		return 0;
+	return prefix + 3 + (modrm >> 6);
+}
+
+/* Whether there is nothing but moves between the two. */
+static bool are_moves(const uint8_t *code, const uint8_t *end)
+{
+	while (code < end) {
+		int bytes = move_bytes(code);
+
+		if (!bytes)
+			return false;
+		code += bytes;
+	}
+	return code == end;
+}
+
+/* The instruction that loads the number of the call that ends at `end`; NULL: not found. */
+static const uint8_t *find_number(const uint8_t *end)
+{
+	const uint8_t *syscall_at = end - SYSCALL_BYTES;
+
+	if (syscall_at[0] != 0x0f || syscall_at[1] != 0x05)
+		return NULL;
+	for (int between = 0; between <= MOST_BYTES; between++) {
+		const uint8_t *code = syscall_at - between - MOV_EAX_BYTES;
+
+		if (code[0] == MOV_EAX && are_moves(code + MOV_EAX_BYTES, syscall_at))
+			return code;
+	}
+	return NULL;
+}
+
 /* Whether the thread has just come out of a call with EINTR. */
 static bool at_interrupted_call(struct call *call)
 {
-	const char *end = (const char *)call->reg[REG_RIP], *code = end - CODE_BYTES;
+	const uint8_t *end = (const uint8_t *)call->reg[REG_RIP], *code;
 	uint32_t number;
 
-	if (call->reg[REG_RAX] != -EINTR || !is_readable(code) || !is_readable(end - 1))
+	if (call->reg[REG_RAX] != -EINTR || !is_readable(end - KERNEL_SIGSET) ||
+	    !is_readable(end - SYSCALL_BYTES - MOST_BYTES - MOV_EAX_BYTES))
 		return false;
-	if ((unsigned char)code[0] != MOV_EAX || memcmp(end - 2, SYSCALL, 2))
+	code = find_number(end);
+	if (!code)
 		return false;
 	memcpy(&number, code + 1, sizeof(number));
 	call->number = (long)number;
@@ -242,7 +296,8 @@ void hl_resume(void *context)
 		return;
 	switch (way_of(&call)) {
 	case AGAIN:
-		call.reg[REG_RIP] -= CODE_BYTES;
+		call.reg[REG_RAX] = call.number;
+		call.reg[REG_RIP] -= SYSCALL_BYTES;
 		break;
 	case REST:
 		call.reg[REG_RAX] = wait_for_rest(&call);
