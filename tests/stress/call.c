@@ -32,8 +32,8 @@ struct message {
 	int sender;
 	int target;
 	uint32_t number;
-	bool heap;		/* the function frees it */
-	bool answers;		/* the function calls the sender's CPU back */
+	bool heap; /* the function frees it */
+	bool answers; /* the function calls the sender's CPU back */
 	struct hl_csd csd;
 };
 
@@ -96,7 +96,9 @@ static struct message make(int target, uint64_t *state)
 	int self = hl_cpu_id();
 
 	return (struct message){
-		.sender = self, .target = target, .number = ++sent[self][target],
+		.sender = self,
+		.target = target,
+		.number = ++sent[self][target],
 		.answers = next_random(state) % 8 == 0,
 	};
 }
@@ -146,7 +148,8 @@ static void live(uint64_t *state)
 {
 	unsigned rounds = next_random(state) % 400;
 
-	for (unsigned i = 0; i < rounds && !atomic_load_explicit(&stop, memory_order_relaxed); i++) {
+	for (unsigned i = 0; i < rounds && !atomic_load_explicit(&stop, memory_order_relaxed);
+	     i++) {
 		int target = (int)(next_random(state) % (THREADS + 1));
 
 		switch (next_random(state) % 16) {
