@@ -237,7 +237,7 @@ def browser():
     tap.run([chromium, "--headless", "--no-sandbox", "--disable-gpu",
              "--disable-background-networking", "--disable-sync", "--no-first-run",
              f"--user-data-dir={path('browser')}", "--window-size=900,1200",
-             f"--screenshot={path('page.png')}", "file://" + path("all.html")], timeout=60,
+             f"--screenshot={path('page.png')}", "file://" + path("all.html")], timeout=120,
             env={**os.environ, "HOME": WORK})
     width, height, found = png.colours(path("page.png"))
     tap.true(width >= 800 and height >= 1000, f"{width} by {height}")
