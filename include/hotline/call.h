@@ -112,7 +112,8 @@ HL_API int hl_smp_call_function_any(const struct hl_cpumask *mask, void (*func)(
  * not online, or go before they run it, are passed over.
  *
  * Returns on how many CPUs it ran or was sent to; -EINVAL, -EDEADLK, -ENOMEM as above
- * (-ENOMEM: it was sent to some of them, and with @wait has run there).
+ * (-ENOMEM, -EDEADLK: it was sent to some of them, and with @wait
+ * has run there).
  */
 HL_API int hl_smp_call_function_many(const struct hl_cpumask *mask, void (*func)(void *info),
 				     void *info, bool wait);

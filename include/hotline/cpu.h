@@ -48,7 +48,7 @@ HL_BEGIN_DECLS
  *	-EBUSY	the thread is online already
  *	-EAGAIN	all HL_NR_CPUS ids are taken
  *	-EINVAL	unknown flags
- *	-ENOMEM
+ *	-ENOMEM, or what pthread_key_create(3) fails with
  * May block for a lock that others hold shortly. A thread that ends while it is
  * online is taken offline by the library.
  */
@@ -85,7 +85,7 @@ HL_API int hl_nr_cpu_ids(void);
  * hl_cpu_pin - keeps the calling thread on one processor
  * @processor: the system's number of it
  *
- * Returns 0; -EINVAL: there is none, or the process may not use it.
+ * Returns 0; -EINVAL: there is none, or the process may not use it; -ENOMEM.
  */
 HL_API int hl_cpu_pin(int processor);
 
@@ -136,9 +136,24 @@ HL_API int hl_cpu_eventfd_arm(void);
  * hl_cpu_set_interruptible - whether what is sent interrupts the calling CPU
  *
  * Uses one real-time signal of the process, SIGRTMAX - 3 unless hl_cpu_set_signal()
- * chose another. The handler is installed with SA_RESTART; errno and the state of
- * the floating-point unit are kept. Functions that run so are subject to the rules
- * of signal handlers, but for where hl_local_irq_disable() brackets what is not.
+ * chose another, and lets it in where the calling thread blocks it. Errno and the state
+ * of the floating-point unit are kept. Functions that run so are subject to the rules of
+ * signal handlers, but for where hl_local_irq_disable() brackets what is not.
+ *
+ * The handler is installed with SA_RESTART, so read, write, accept, futex waits and many
+ * others go on by themselves. On x86-64, with a C library whose calls load their number
+ * right before (glibc up to 2.40), these go on as well: poll, ppoll, select, pselect,
+ * epoll_wait, nanosleep and clock_nanosleep (not for clocks of processor time), semop,
+ * msgsnd, msgrcv, sigwaitinfo, futex waits until a time (sem_timedwait). Relative
+ * time-outs of poll, epoll_wait and of nanosleep without a place for the rest begin anew
+ * once: they last at most twice as long, however often they are interrupted; all others
+ * are kept.
+ *
+ * EINTR is still seen of: pause, sigsuspend and calls that are given a mask of signals;
+ * semtimedop, sigtimedwait and futex waits with a relative time-out; epoll_pwait2; sockets
+ * with SO_RCVTIMEO or SO_SNDTIMEO; io_uring_enter, io_getevents; and, elsewhere than on
+ * x86-64 with such a library, of all that signal(7) lists. hl_local_irq_disable() does not
+ * help: it defers the functions, and the signal comes all the same.
  *
  * Returns 0, -ENXIO, or what sigaction(2) fails with.
  */
@@ -155,7 +170,8 @@ HL_API int hl_cpu_set_signal(int signo);
  * hl_local_irq_disable, hl_local_irq_enable - bracket what must not be interrupted
  *
  * Between them nothing that was sent interrupts the calling thread; it runs when
- * the outermost enable comes. They nest. A thread-local store each, no system call.
+ * the outermost enable comes, which keeps errno. They nest; one enable too many does
+ * nothing. A thread-local store each, no system call.
  */
 HL_API void hl_local_irq_disable(void);
 HL_API void hl_local_irq_enable(void);
