@@ -18,6 +18,14 @@
 
 #include "call/ring.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+/* Sanitizers take megabytes and milliseconds for each thread. */
+#define MOST_THREADS (SANITIZED ? 200 : HL_NR_CPUS - 1)
+
 static pthread_t thread[HL_NR_CPUS];
 static atomic_int online, ran;
 static int n_threads;
@@ -88,11 +96,9 @@ static void every_id_works_and_costs_what_is_used(void **state)
 
 	(void)state;
 	assert_int_equal(hl_cpu_online(0), 0);
-	n = start_threads(HL_NR_CPUS - 1);
-	if (n < 1024) {
+	n = start_threads(MOST_THREADS);
+	if (n < MOST_THREADS)
 		print_message("# the system allows %d threads\n", n);
-		n_threads = n;
-	}
 	assert_int_equal(hl_num_online_cpus(), n + 1);
 	assert_int_equal(hl_nr_cpu_ids(), n + 1);
 	silent = resident_kb();
@@ -104,8 +110,10 @@ static void every_id_works_and_costs_what_is_used(void **state)
 	talked = resident_kb();
 	print_message("# %d CPUs: %ld KB a CPU, %ld KB a pair that talks\n", n + 1,
 		      (silent - before) / n, (talked - silent) / n);
-	assert_true((silent - before) / n < KB_A_CPU);
-	assert_true((talked - silent) / n < KB_A_PAIR);
+	if (!SANITIZED) {
+		assert_true((silent - before) / n < KB_A_CPU);
+		assert_true((talked - silent) / n < KB_A_PAIR);
+	}
 }
 
 static void the_last_id_is_the_last(void **state)
