@@ -143,11 +143,11 @@ static int send(struct hl_cpu *me, struct hl_cpu *target, uint64_t word, void *i
 	int rc;
 
 	if (me) {
-		*queue = hl_ring_get(me->id, target, &hl_inbox_of(me)->out[target->id]);
+		*queue = hl_ring_get(me, target, &hl_inbox_of(me)->out[target->id]);
 		return *queue ? hl_ring_send(*queue, me, word, info, position, csd) : -ENOMEM;
 	}
 	pthread_mutex_lock(&inbox->foreign);
-	*queue = hl_ring_get(HL_SENDER_FOREIGN, target, &inbox->in[HL_SENDER_FOREIGN]);
+	*queue = hl_ring_get(NULL, target, &inbox->in[HL_SENDER_FOREIGN]);
 	rc = *queue ? hl_ring_send(*queue, NULL, word, info, position, csd) : -ENOMEM;
 	pthread_mutex_unlock(&inbox->foreign);
 	return rc;
@@ -159,7 +159,7 @@ struct answered {
 	void (*func)(void *);
 	void *info;
 	_Atomic(uint64_t) done;
-};
+} __attribute__((aligned(4 * sizeof(uint64_t))));
 
 static void answer_it(void *arg)
 {

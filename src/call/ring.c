@@ -29,11 +29,12 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
 /* Spins before the processor is given to somebody else, who may be the target. */
 #define SPINS 2000
+/* Queues for which room is asked of the system at once; what is not used is not touched. */
+#define SPARE_RINGS 32u
 
 static void begin_at(struct hl_ring *ring, uint64_t position)
 {
@@ -43,29 +44,64 @@ static void begin_at(struct hl_ring *ring, uint64_t position)
 		atomic_init(&ring->answer[i], position - 1);
 }
 
-struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_Atomic *place)
+/* Room for queues, zeroed. From the system and not from malloc(): the function that sends may
+ * have interrupted malloc(). */
+static struct hl_ring *map_rings(unsigned n)
+{
+	void *rings = mmap(NULL, n * sizeof(struct hl_ring), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return rings == MAP_FAILED ? NULL : rings;
+}
+
+/* Room for a queue of the calling CPU's. */
+static struct hl_ring *take_spare(struct hl_inbox *inbox)
+{
+	if (!inbox->n_spare) {
+		inbox->spare = map_rings(SPARE_RINGS);
+		if (!inbox->spare)
+			return NULL;
+		inbox->n_spare = SPARE_RINGS;
+	}
+	return &inbox->spare[--inbox->n_spare];
+}
+
+/* The id may have had a queue before its thread: it is the same one. */
+static struct hl_ring *find_or_make(struct hl_cpu *me, int sender, struct hl_cpu *target)
+{
+	struct hl_inbox *inbox = hl_inbox_of(target);
+	struct hl_ring *ring = atomic_load_explicit(&inbox->in[sender], memory_order_acquire);
+
+	if (ring)
+		return ring;
+	ring = me ? take_spare(hl_inbox_of(me)) : map_rings(1);
+	if (!ring)
+		return NULL;
+	begin_at(ring, HL_RING_START);
+	/* Until the target has seen it, it hears of it by the bell alone. */
+	atomic_init(&ring->attention, HL_ATTENTION_BELL | HL_ATTENTION_FENCE);
+	ring->sender = sender;
+	ring->target = target;
+	/* CALL_QUEUE, pairs with receive.c's loads of in[]: the fields come first. */
+	atomic_store_explicit(&inbox->in[sender], ring, memory_order_release);
+	return ring;
+}
+
+struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
+			    struct hl_ring *_Atomic *place)
 {
 	struct hl_ring *ring = atomic_load_explicit(place, memory_order_acquire);
-	struct hl_inbox *inbox = hl_inbox_of(target);
 
 	if (__builtin_expect(ring != NULL, 1))
 		return ring;
-	/* The id may have had a queue before its thread: it is the same one. */
-	ring = atomic_load_explicit(&inbox->in[sender], memory_order_acquire);
-	if (!ring) {
-		ring = aligned_alloc(HL_CACHE_LINE, sizeof(*ring));
-		if (!ring)
-			return NULL;
-		memset(ring, 0, sizeof(*ring));
-		begin_at(ring, HL_RING_START);
-		/* Until the target has seen it, it hears of it by the bell alone. */
-		atomic_init(&ring->attention, HL_ATTENTION_BELL | HL_ATTENTION_FENCE);
-		ring->sender = sender;
-		ring->target = target;
-		/* CALL_QUEUE, pairs with receive.c's loads of in[]: the fields come first. */
-		atomic_store_explicit(&inbox->in[sender], ring, memory_order_release);
-	}
-	atomic_store_explicit(place, ring, memory_order_release);
+	/* A function that interrupts this one may send the first message to the same CPU. */
+	if (me)
+		hl_irq_disable(me);
+	ring = find_or_make(me, me ? me->id : HL_SENDER_FOREIGN, target);
+	if (ring)
+		atomic_store_explicit(place, ring, memory_order_release);
+	if (me)
+		hl_irq_enable(me);
 	return ring;
 }
 

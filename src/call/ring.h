@@ -32,22 +32,22 @@ _Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
 
 /* The lap in which a word was written: the reader need not clear it, and the writer
  * need not look. Zeroed memory holds no message of the first lap. */
-#define HL_WORD_LAP		((uint64_t)1 << 63)
-#define HL_WORD_WAITED		((uint64_t)1 << 62)
-#define HL_WORD_DEPTH_SHIFT	59
-#define HL_WORD_DEPTHS		8u	/* the sender's depth, when it waits: 0 to 7 */
-#define HL_WORD_FUNC		(((uint64_t)1 << HL_WORD_DEPTH_SHIFT) - 1)
+#define HL_WORD_LAP ((uint64_t)1 << 63)
+#define HL_WORD_WAITED ((uint64_t)1 << 62)
+#define HL_WORD_DEPTH_SHIFT 59
+#define HL_WORD_DEPTHS 8u /* the sender's depth, when it waits: 0 to 7 */
+#define HL_WORD_FUNC (((uint64_t)1 << HL_WORD_DEPTH_SHIFT) - 1)
 
 /* ring.attention: what a sender does beside leaving its message; 0: nothing. */
-#define HL_ATTENTION_BELL	0x1u	/* ring the bell: this queue is not polled directly */
-#define HL_ATTENTION_FENCE	0x2u	/* fence and kick: the CPU may sleep or wants a signal */
-#define HL_ATTENTION_OFFLINE	0x4u	/* nobody is there */
+#define HL_ATTENTION_BELL 0x1u /* ring the bell: this queue is not polled directly */
+#define HL_ATTENTION_FENCE 0x2u /* fence and kick: the CPU may sleep or wants a signal */
+#define HL_ATTENTION_OFFLINE 0x4u /* nobody is there */
 
 /* Between one sender and one target, for good: positions never begin anew. */
 struct hl_ring {
 	/* Written by the target with each message, read by the sender when it finds no room. */
 	HL_CACHELINE_GROUP_BEGIN(taken) HL_CACHELINE_ALIGNED;
-	_Atomic(uint64_t) head;		/* messages that were taken out */
+	_Atomic(uint64_t) head; /* messages that were taken out */
 	HL_CACHELINE_GROUP_END(taken);
 
 	/* Written by the target, read by a sender that waits: [its depth] becomes the position
@@ -60,16 +60,16 @@ struct hl_ring {
 	 * each message. */
 	HL_CACHELINE_GROUP_BEGIN(read_mostly) HL_CACHELINE_ALIGNED;
 	_Atomic(uint32_t) attention;
-	int sender;			/* the bit of the target's bell */
+	int sender; /* the bit of the target's bell */
 	struct hl_cpu *target;
 	HL_CACHELINE_GROUP_END(read_mostly);
 
 	/* The sender's alone. */
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
-	uint64_t tail;			/* messages that were put in */
-	uint64_t head_seen;		/* head when it was last read */
-	uint64_t asked[HL_WORD_DEPTHS];	/* [depth]: position of the message it waits for */
-	uint64_t lost;			/* what was before it stayed with the parent of a fork */
+	uint64_t tail; /* messages that were put in */
+	uint64_t head_seen; /* head when it was last read */
+	uint64_t asked[HL_WORD_DEPTHS]; /* [depth]: position of the message it waits for */
+	uint64_t lost; /* what was before it stayed with the parent of a fork */
 	HL_CACHELINE_GROUP_END(own);
 
 	/* Written by the sender, read by the target. */
@@ -100,11 +100,11 @@ _Static_assert(HL_RING_SLOTS % HL_SLOTS_A_LINE == 0, "whole lines of messages");
 #define HL_SENDER_FOREIGN HL_NR_CPUS
 
 struct hl_running {
-	struct hl_ring *ring;		/* NULL: nobody waits for it */
+	struct hl_ring *ring; /* NULL: nobody waits for it */
 	uint64_t position;
 	unsigned depth;
-	_Atomic(uint64_t) func;		/* read by a waiter that reports a stall */
-};
+	_Atomic(uint64_t) func; /* read by a waiter that reports a stall */
+} __attribute__((aligned(4 * sizeof(uint64_t))));
 
 /* What a CPU receives by, and its queues to others. */
 struct hl_inbox {
@@ -123,13 +123,15 @@ struct hl_inbox {
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
 	struct hl_ring *direct[HL_DIRECT];
 	unsigned n_direct;
+	unsigned n_spare;
+	struct hl_ring *spare; /* room for queues to others: n_spare of them */
 	struct hl_running running[HL_MAX_NESTED];
 	HL_CACHELINE_GROUP_END(own);
 
 	/* Queues of others to this CPU, made by them: written once each. */
 	HL_CACHELINE_GROUP_BEGIN(queues) HL_CACHELINE_ALIGNED;
-	struct hl_ring *_Atomic *in;	/* [sender], HL_NR_CPUS + 1 of them */
-	struct hl_ring *_Atomic *out;	/* [target]: the owner's own; HL_NR_CPUS of them */
+	struct hl_ring *_Atomic *in; /* [sender], HL_NR_CPUS + 1 of them */
+	struct hl_ring *_Atomic *out; /* [target]: the owner's own; HL_NR_CPUS of them */
 	HL_CACHELINE_GROUP_END(queues);
 
 	/* Taken by threads that are not online, to send. */
@@ -158,9 +160,10 @@ static inline struct hl_slot *hl_slot_of(struct hl_ring *ring, uint64_t position
 
 /* ring.c */
 
-/* The queue from a sender (an id or HL_SENDER_FOREIGN) to the target, made if there is none;
- * NULL: no memory. */
-struct hl_ring *hl_ring_get(int sender, struct hl_cpu *target, struct hl_ring *_Atomic *place);
+/* The queue from the calling CPU (NULL: a thread that is not online) to the target, made if there
+ * is none; NULL: no memory. */
+struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
+			    struct hl_ring *_Atomic *place);
 
 /*
  * Puts a message in and tells its position. 0; -ENXIO: nobody is there, it will not run.
