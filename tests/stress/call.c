@@ -74,6 +74,7 @@ static void receive(void *info)
 		if (rc != -ENXIO && rc != -EDEADLK && (rc || count != 1))
 			atomic_fetch_add(&bad_results, 1);
 	}
+	/* What calls free() or malloc() has interrupts off, so this interrupts neither. */
 	if (message->heap)
 		free(message);
 }
