@@ -16,10 +16,10 @@ COUNT = python3 tests/tools/count.py
 
 # $(call run-tests,BUILD DIRECTORY): the tests, the output of those that fail, and
 # the count as the last line. The count decides: it also sees a test that ran
-# nothing. SUITE=unit|contract|stress runs one tier.
+# nothing. SUITE=unit|contract|stress runs one tier, or several.
 define run-tests
 	@rm -f $(1)/meson-logs/testlog*
-	@$(MESON) test -C $(1) --no-rebuild $(if $(SUITE),--suite $(SUITE)) | \
+	@$(MESON) test -C $(1) --no-rebuild $(addprefix --suite ,$(SUITE)) | \
 		sed -un 's/^ *\([0-9]*\/[0-9]* \)/\1/p'
 	@$(COUNT) $(1)
 endef
@@ -41,7 +41,7 @@ $(BUILD)/build.ninja:
 
 .PHONY: setup-build setup-check setup-demo
 setup-build setup-check setup-demo: setup-%:
-	@$(SETUP) build $(if $(filter-out build,$*),$*)
+	@$(SETUP) build $(if $(filter-out build,$*),$*) $(if $(filter demo,$*),bench)
 
 # The packages come first, also under -j: configuring needs them.
 .PHONY: check
@@ -51,6 +51,8 @@ check: setup-check
 
 .PHONY: demo
 demo: setup-demo
+# A build tree from before has not seen the libraries that the bench compares with.
+	@[ ! -f $(BUILD)/build.ninja ] || $(MESON) setup --reconfigure $(BUILD) >$(BUILD)/configure.log
 	@$(MAKE) --no-print-directory all
 	@tools/demo.sh $(BUILD)
 
@@ -63,6 +65,30 @@ sanitize: setup-check
 
 build-asan/build.ninja:
 	$(call configure,build-asan,--buildtype=debugoptimized -Db_sanitize=address$(comma)undefined -Db_lundef=false)
+
+# What runs in several threads under ThreadSanitizer.
+.PHONY: tsan
+tsan: SUITE = unit stress
+tsan: setup-check
+	@$(MAKE) --no-print-directory build-tsan/build.ninja
+	@$(COMPILE) build-tsan
+	$(call run-tests,build-tsan)
+
+build-tsan/build.ninja:
+	$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=disabled -Dman=disabled)
+
+# CPUs and calls under torture, each program for SECONDS; SEED repeats a run.
+SECONDS = 60
+SEED = $(shell date +%s)
+TORTURES = call_torture call_delays call_delays_no_membarrier call_delays_membarrier_fails
+.PHONY: stress
+stress: setup-check
+	@$(MAKE) --no-print-directory all
+	@set -e; for torture in $(TORTURES); do \
+		echo "$$torture $(SECONDS) $(SEED)"; \
+		$(BUILD)/tests/stress-$$torture $(SECONDS) $(SEED); \
+	done
+	@LIVES=100000 $(BUILD)/tests/stress-wake
 
 # Everything, tests included, without a single warning.
 .PHONY: werror werror-gcc werror-clang
@@ -97,7 +123,7 @@ install: all
 
 .PHONY: clean
 clean:
-	@rm -rf $(BUILD) build-asan build-gcc build-clang build-fuzz
+	@rm -rf $(BUILD) build-asan build-tsan build-gcc build-clang build-fuzz
 
 .PHONY: help
 help:
@@ -105,6 +131,8 @@ help:
 	@echo 'make check      installs what is missing, builds, runs the tests (SUITE=unit for one tier)'
 	@echo 'make demo       installs what is missing, builds, shows what Hotline does'
 	@echo 'make sanitize   the tests under ASan and UBSan, in build-asan/'
+	@echo 'make tsan       the tests with threads under TSan, in build-tsan/'
+	@echo 'make stress     torture for SECONDS=60 each program, with SEED'
 	@echo 'make werror     builds everything with gcc and clang, warnings are errors'
 	@echo 'make fuzz       feeds broken input to what reads files (FUZZ_SECONDS=3600 for an hour)'
 	@echo 'make compare    every type of real programs against pahole, and the speed of both'

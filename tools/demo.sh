@@ -8,6 +8,9 @@
 # program is memcached, whose source is fetched and built below BUILD/demo; where
 # that cannot be done, Hotline's own command takes its place.
 # HOTLINE_DEMO_PROGRAM=FILE shows another one.
+#
+# Then every experiment of the bench, quickly, as a table and as the page
+# hotline-report.html.
 
 set -eu
 
@@ -61,6 +64,11 @@ fi
 title "$(basename "$program"), built with -g: the ten worst of its structures"
 show "$program"
 
+title "What Hotline's own operations cost on this machine"
+"$hotline" bench --quick --html "$top/hotline-report.html"
+echo
+echo "The same as a page, with plots: hotline-report.html"
+
 cat <<END
 
 Your own program, compiled with -g:
@@ -68,4 +76,8 @@ Your own program, compiled with -g:
     $hotline layout PROGRAM            the worst first
     $hotline layout PROGRAM TYPE       one type in full
     $hotline layout --help             all the rest, with examples
+
+The figures above at length, with a machine that does nothing else:
+
+    $hotline bench
 END

@@ -11,6 +11,7 @@ import tempfile
 
 import compilers
 import tap
+from installed import Copy, read
 
 SOURCE = os.environ["HOTLINE_SOURCE"]
 BUILD = os.environ["HOTLINE_BUILD"]
@@ -33,35 +34,6 @@ int main(void)
 	return hl_cache_line_size() >= 16 && hl_cache_line_pair_size() >= hl_cache_line_size() ? 0 : 1;
 }
 """
-
-
-class Copy:
-    """What `meson install` put below a directory of its own."""
-
-    def __init__(self, root):
-        self.root = root
-        tap.run_ok(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root])
-        self.pkgconfig = os.path.dirname(self.find("hotline.pc"))
-        self.library = self.find("libhotline.so")
-        self.archive = self.find("libhotline.a")
-        self.include = os.path.dirname(os.path.dirname(self.find("cacheline.h")))
-
-    def find(self, name):
-        found = glob.glob(os.path.join(self.root, "**", name), recursive=True)
-        tap.equal(len(found), 1, f"copies of {name}")
-        return found[0]
-
-    def pkg_config(self, *options):
-        environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=self.root,
-                           PKG_CONFIG_LIBDIR=self.pkgconfig, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
-                           PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
-        environment.pop("PKG_CONFIG_PATH", None)
-        return tap.run_ok(["pkg-config", *options, "hotline"], env=environment).stdout.split()
-
-
-def read(path):
-    with open(path, encoding="utf-8") as stream:
-        return stream.read()
 
 
 def without_comments(text):

@@ -3,7 +3,7 @@
 """The project's own public headers and library hold before hotline layout --check.
 
 Whoever finds a fault here has three ways: mend the layout, teach the rule that it is
-none, or accept it in tests/fixtures/own.rules with the reason beside it."""
+none, or accept it in src/hotline.layout with the reason beside it."""
 
 import glob
 import os
@@ -15,7 +15,7 @@ import tap
 SOURCE = os.environ["HOTLINE_SOURCE"]
 BUILD = os.environ["HOTLINE_BUILD"]
 HEADERS = sorted(glob.glob(os.path.join(SOURCE, "include", "hotline", "*.h")))
-RULES = os.path.join(SOURCE, "tests", "fixtures", "own.rules")
+RULES = os.path.join(SOURCE, "src", "hotline.layout")
 # All types are kept, used or not.
 KEEP = {"gcc": ["-fno-eliminate-unused-debug-types"], "clang": ["-fstandalone-debug"]}
 # A type of the unit's own: there may be headers without a struct.

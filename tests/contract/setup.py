@@ -90,7 +90,7 @@ def expect(result, status, calls):
 
 @tap.case("says and does nothing when nothing is missing")
 def nothing_missing():
-    everything = packages("debian", ["build", "check", "demo"], "amd64")
+    everything = packages("debian", ["build", "check", "bench", "demo"], "amd64")
     tap.true(len(everything) > 20, "the list is read")
     result = install(DEBIAN, everything)
     expect(result, 0, [])
@@ -138,13 +138,13 @@ def groups():
     check = packages("debian", ["check"], "amd64")
     tap.equal(result.calls[1].split()[4:], check)
     tap.equal(install(DEBIAN, packages("debian", ["build"], "amd64")).calls[1].split()[4:],
-              check + packages("debian", ["demo"], "amd64"))
+              check + packages("debian", ["bench", "demo"], "amd64"))
 
 
 @tap.case("packages of another architecture are not asked for")
 def architecture():
     tap.true("gcc-multilib" in packages("debian", ["check"], "amd64"), "listed for amd64")
-    on_arm64 = packages("debian", ["build", "check", "demo"], "arm64")
+    on_arm64 = packages("debian", ["build", "check", "bench", "demo"], "arm64")
     tap.true("gcc-multilib" not in on_arm64, "listed for arm64")
     expect(install(DEBIAN, on_arm64, arch="arm64"), 0, [])
 
@@ -166,14 +166,14 @@ def fedora_root():
 
 @tap.case("Fedora, nothing missing")
 def fedora_nothing_missing():
-    result = install(FEDORA, packages("fedora", ["build", "check", "demo"], "x86_64"))
+    result = install(FEDORA, packages("fedora", ["build", "check", "bench", "demo"], "x86_64"))
     expect(result, 0, [])
     tap.equal(result.stdout + result.stderr, "")
 
 
 @tap.case("a derivative uses the list of the distribution that it is like")
 def derivative():
-    everything = packages("ubuntu", ["build", "check", "demo"], "amd64")
+    everything = packages("ubuntu", ["build", "check", "bench", "demo"], "amd64")
     expect(install('ID=linuxmint\nID_LIKE="ubuntu debian"\n', everything), 0, [])
 
 
@@ -190,7 +190,7 @@ def lists_are_well_formed():
         with open(os.path.join(SOURCE, "setup", name + ".txt"), encoding="utf-8") as stream:
             for line in stream:
                 if line.strip() and not line.startswith("#"):
-                    tap.matches(r"^(build|check|demo)(/\w+)? +[\w.+-]+ +\S", line, name)
+                    tap.matches(r"^(build|check|bench|demo)(/\w+)? +[\w.+-]+ +\S", line, name)
                     tap.true(not re.search(r"https?:", line), "no address in the list")
 
 

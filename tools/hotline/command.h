@@ -12,6 +12,7 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
+int bench_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
 
 /* Exit statuses that all commands share. */

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
+	{ "bench", "what Hotline costs on this machine, beside the limit and the peers",
+	  bench_command },
 	{ "layout", "which structures of a program waste or fight over cache lines",
 	  layout_command },
 };

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The experiments, one file each.
+ */
+#ifndef HL_BENCH_EXPERIMENTS_H
+#define HL_BENCH_EXPERIMENTS_H
+
+#include "bench/harness.h"
+
+extern const struct bench_experiment bench_csd_align;
+extern const struct bench_experiment bench_call_many;
+extern const struct bench_experiment bench_call_latency;
+extern const struct bench_experiment bench_call_throughput;
+
+/* All of them, in the order in which they are listed and run; NULL at the end. */
+extern const struct bench_experiment *const bench_experiments[];
+
+#endif

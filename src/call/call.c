@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls: to one CPU, to many, and waiting for them.
+ *
+ * See ring.c and receive.c for the orderings.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Spins between looks at whether the target is still there, and at the clock. */
+#define SPINS_A_LOOK 1024u
+/* Looks after which the processor is given away between them. */
+#define LOOKS_TO_YIELD 4u
+
+static _Atomic(unsigned) stall_ms;
+static void (*_Atomic stall_report)(const struct hl_call_stall *);
+
+void hl_call_stall_ms(unsigned ms, void (*report)(const struct hl_call_stall *stall))
+{
+	atomic_store_explicit(&stall_report, report, memory_order_relaxed);
+	atomic_store_explicit(&stall_ms, ms, memory_order_relaxed);
+}
+
+/* ---- Waiting ---- */
+
+/* A caller that waits for one target. */
+struct wait {
+	struct hl_ring *ring;
+	uint64_t position;
+	void (*func)(void *);
+	uint64_t began_ms, reported_ms;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What the target runs, innermost. */
+static void (*running_on(const struct hl_cpu *target))(void *)
+{
+	struct hl_inbox *inbox = hl_inbox_of(target);
+	uint64_t func = 0;
+
+	for (unsigned i = HL_MAX_NESTED; i-- > 0 && !func;)
+		func = atomic_load_explicit(&inbox->running[i].func, memory_order_relaxed);
+	return (void (*)(void *))(uintptr_t)func;
+}
+
+static void look_for_stall(struct wait *wait)
+{
+	unsigned ms = atomic_load_explicit(&stall_ms, memory_order_relaxed);
+	void (*report)(const struct hl_call_stall *) =
+		atomic_load_explicit(&stall_report, memory_order_relaxed);
+	uint64_t now;
+
+	if (!ms || !report)
+		return;
+	now = now_ms();
+	if (!wait->began_ms)
+		wait->began_ms = wait->reported_ms = now;
+	if (now - wait->reported_ms < ms)
+		return;
+	wait->reported_ms = now;
+
+	const struct hl_cpu *target = wait->ring->target;
+	struct hl_call_stall stall = {
+		.cpu = target->id,
+		.tid = atomic_load_explicit(&target->tid, memory_order_relaxed),
+		.sent = wait->func,
+		.running = running_on(target),
+		.waited_ms = now - wait->began_ms,
+	};
+
+	report(&stall);
+}
+
+/* Once in a while: 0, or -ENXIO when nobody will run it. A target that leaves runs what it was
+ * sent; in a child of fork there is none that could. */
+static int look(struct wait *wait, unsigned looks)
+{
+	if (hl_is_behind(wait->ring->lost, wait->position))
+		return -ENXIO;
+	look_for_stall(wait);
+	hl_cpu_kick(wait->ring->target); /* its signal may have found no room */
+	if (looks > LOOKS_TO_YIELD)
+		sched_yield();
+	return 0;
+}
+
+/* Serves the calling CPU until *word is `value`. */
+static int wait_for(struct wait *wait, struct hl_cpu *me, const _Atomic(uint64_t) *word,
+		    uint64_t value)
+{
+	/* CALL_ANSWER, pairs with run() in receive.c */
+	for (unsigned spins = 1; atomic_load_explicit(word, memory_order_acquire) != value;
+	     spins++) {
+		if (me)
+			hl_cpu_serve(me);
+		hl_relax();
+		if (spins % SPINS_A_LOOK == 0) {
+			int rc = look(wait, spins / SPINS_A_LOOK);
+
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- One CPU ---- */
+
+static struct hl_cpu *find(int cpu, int *rc)
+{
+	struct hl_cpu *target = hl_cpu_by_id(cpu);
+
+	*rc = 0;
+	if (!hl_cpumask_valid(cpu))
+		*rc = -EINVAL;
+	else if (!target ||
+		 atomic_load_explicit(&target->how, memory_order_acquire) & HL_HOW_OFFLINE)
+		*rc = -ENXIO;
+	return *rc ? NULL : target;
+}
+
+static uint64_t word_of(void (*func)(void *))
+{
+	return (uint64_t)(uintptr_t)func;
+}
+
+/* Sends from the calling thread, online or not; *queue: where to. */
+static int send(struct hl_cpu *me, struct hl_cpu *target, uint64_t word, void *info,
+		struct hl_ring **queue, uint64_t *position, struct hl_csd *csd)
+{
+	struct hl_inbox *inbox = hl_inbox_of(target);
+	int rc;
+
+	if (me) {
+		*queue = hl_ring_get(me, target, &hl_inbox_of(me)->out[target->id]);
+		return *queue ? hl_ring_send(*queue, me, word, info, position, csd) : -ENOMEM;
+	}
+	pthread_mutex_lock(&inbox->foreign);
+	*queue = hl_ring_get(NULL, target, &inbox->in[HL_SENDER_FOREIGN]);
+	rc = *queue ? hl_ring_send(*queue, NULL, word, info, position, csd) : -ENOMEM;
+	pthread_mutex_unlock(&inbox->foreign);
+	return rc;
+}
+
+/* A call whose answer goes to the caller's stack: for callers that are deeper than a queue
+ * has places for answers, and for threads that are not online. */
+struct answered {
+	void (*func)(void *);
+	void *info;
+	_Atomic(uint64_t) done;
+} __attribute__((aligned(4 * sizeof(uint64_t))));
+
+static void answer_it(void *arg)
+{
+	struct answered *call = arg;
+
+	/* CALL_ANSWER, pairs with wait_for() */
+	atomic_store_explicit(&call->done, 1, memory_order_release);
+}
+
+static void run_answered(void *arg)
+{
+	struct answered *call = arg;
+
+	/* The function may end the thread. */
+	pthread_cleanup_push(answer_it, call);
+	call->func(call->info);
+	pthread_cleanup_pop(1);
+}
+
+static int call_answered(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info)
+{
+	struct answered call = { .func = func, .info = info };
+	struct wait wait = { .func = func };
+	int rc = send(me, target, word_of(run_answered), &call, &wait.ring, &wait.position, NULL);
+
+	return rc ? rc : wait_for(&wait, me, &call.done, 1);
+}
+
+static int call_waited(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info)
+{
+	struct wait wait = { .func = func };
+	uint64_t word;
+	int rc;
+
+	if (!me || me->depth >= HL_WORD_DEPTHS)
+		return me && me->depth >= HL_MAX_NESTED ? -EDEADLK
+							: call_answered(me, target, func, info);
+	word = word_of(func) | HL_WORD_WAITED | (uint64_t)me->depth << HL_WORD_DEPTH_SHIFT;
+	rc = send(me, target, word, info, &wait.ring, &wait.position, NULL);
+	return rc ? rc : wait_for(&wait, me, &wait.ring->answer[me->depth], wait.position);
+}
+
+int hl_smp_call_function_single(int cpu, void (*func)(void *info), void *info, bool wait)
+{
+	struct hl_cpu *me = hl_this_cpu, *target;
+	struct hl_ring *queue;
+	uint64_t position;
+	int rc;
+
+	if (!func)
+		return -EINVAL;
+	target = find(cpu, &rc);
+	if (!target)
+		return rc;
+	if (!wait)
+		return send(me, target, word_of(func), info, &queue, &position, NULL);
+	if (target != me)
+		return call_waited(me, target, func, info);
+	if (me->depth >= HL_MAX_NESTED)
+		return -EDEADLK;
+	hl_run_here(me, func, info);
+	return 0;
+}
+
+bool hl_csd_in_flight(const struct hl_csd *csd)
+{
+	const struct hl_ring *queue = csd->queue;
+
+	/* Acquire: who sends it again may change what the function was given. */
+	return queue && !hl_is_behind(atomic_load_explicit(&queue->head, memory_order_acquire),
+				      csd->position);
+}
+
+int hl_smp_call_function_single_async(int cpu, struct hl_csd *csd)
+{
+	struct hl_cpu *target;
+	struct hl_ring *queue;
+	uint64_t position;
+	int rc;
+
+	if (!csd->func)
+		return -EINVAL;
+	target = find(cpu, &rc);
+	if (!target)
+		return rc;
+	if (hl_csd_in_flight(csd))
+		return -EBUSY;
+	/* From here on the csd is its function's, which may free it. */
+	rc = send(hl_this_cpu, target, word_of(csd->func), csd->info, &queue, &position, csd);
+	/* Unless it has not run and will not. */
+	if (rc)
+		csd->queue = NULL;
+	return rc;
+}
+
+int hl_smp_call_function_any(const struct hl_cpumask *mask, void (*func)(void *info), void *info,
+			     bool wait)
+{
+	int cpu = hl_cpu_id(), rc = -ENXIO;
+
+	if (!func)
+		return -EINVAL;
+	if (cpu >= 0 && hl_cpumask_test_cpu(cpu, mask))
+		return hl_smp_call_function_single(cpu, func, info, wait);
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
+		rc = hl_smp_call_function_single(cpu, func, info, wait);
+		if (rc != -ENXIO)
+			break;
+	}
+	return rc;
+}
+
+/* ---- Many CPUs ---- */
+
+/* From a CPU: the message to each target goes out before any is waited for, and each
+ * answers on a line of its own. sent: on which it went out. */
+static int send_to_each(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
+			void *info, bool wait, struct hl_cpumask *sent)
+{
+	uint64_t word = word_of(func);
+	int cpu, n = 0;
+
+	if (wait)
+		word |= HL_WORD_WAITED | (uint64_t)me->depth << HL_WORD_DEPTH_SHIFT;
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
+		struct hl_ring *queue;
+		uint64_t position;
+		struct hl_cpu *target;
+		int rc;
+
+		if (cpu >= hl_nr_cpu_ids())
+			break;
+		target = cpu == me->id ? NULL : find(cpu, &rc);
+		if (!target)
+			continue;
+		rc = send(me, target, word, info, &queue, &position, NULL);
+		if (rc == -ENXIO)
+			continue;
+		if (rc)
+			return rc;
+		if (wait)
+			queue->asked[me->depth] = position;
+		hl_cpumask_set_cpu(cpu, sent);
+		n++;
+	}
+	return n;
+}
+
+/* How many of them have not run it: they went offline. */
+static int wait_for_each(struct hl_cpu *me, const struct hl_cpumask *sent, void (*func)(void *))
+{
+	int cpu, gone = 0;
+
+	HL_FOR_EACH_CPU(cpu, sent)
+	{
+		struct hl_ring *queue =
+			atomic_load_explicit(&hl_inbox_of(me)->out[cpu], memory_order_relaxed);
+		struct wait wait = {
+			.ring = queue,
+			.position = queue->asked[me->depth],
+			.func = func,
+		};
+
+		if (wait_for(&wait, me, &queue->answer[me->depth], wait.position))
+			gone++;
+	}
+	return gone;
+}
+
+static int call_many(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
+		     void *info, bool wait)
+{
+	struct hl_cpumask sent;
+	int n, gone = 0;
+
+	hl_cpumask_clear(&sent);
+	n = send_to_each(me, mask, func, info, wait, &sent);
+	if (wait)
+		gone = wait_for_each(me, &sent, func);
+	return n < 0 ? n : n - gone;
+}
+
+/* From elsewhere, one after the other. */
+static int call_one_by_one(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
+			   void *info, bool wait)
+{
+	int cpu, n = 0;
+
+	HL_FOR_EACH_CPU(cpu, mask)
+	{
+		int rc;
+
+		if (cpu >= hl_nr_cpu_ids())
+			break;
+		if (me && cpu == me->id)
+			continue;
+		rc = hl_smp_call_function_single(cpu, func, info, wait);
+		if (rc && rc != -ENXIO)
+			return rc;
+		n += !rc;
+	}
+	return n;
+}
+
+int hl_smp_call_function_many(const struct hl_cpumask *mask, void (*func)(void *info), void *info,
+			      bool wait)
+{
+	struct hl_cpu *me = hl_this_cpu;
+
+	if (!func)
+		return -EINVAL;
+	if (!me || (wait && me->depth >= HL_WORD_DEPTHS))
+		return call_one_by_one(me, mask, func, info, wait);
+	return call_many(me, mask, func, info, wait);
+}
+
+static int call_on(const struct hl_cpumask *mask, void (*func)(void *info), void *info, bool wait)
+{
+	struct hl_cpu *me = hl_this_cpu;
+	int n;
+
+	if (!func)
+		return -EINVAL;
+	if (me && me->depth >= HL_MAX_NESTED)
+		return -EDEADLK;
+	/* The others run it meanwhile. */
+	if (!me || !hl_cpumask_test_cpu(me->id, mask))
+		return hl_smp_call_function_many(mask, func, info, wait);
+	if (!wait || me->depth >= HL_WORD_DEPTHS) {
+		n = hl_smp_call_function_many(mask, func, info, wait);
+		if (n >= 0)
+			hl_run_here(me, func, info);
+		return n < 0 ? n : n + 1;
+	}
+
+	struct hl_cpumask sent;
+
+	hl_cpumask_clear(&sent);
+	n = send_to_each(me, mask, func, info, true, &sent);
+	if (n >= 0)
+		hl_run_here(me, func, info);
+	int gone = wait_for_each(me, &sent, func);
+
+	return n < 0 ? n : n - gone + 1;
+}
+
+int hl_on_each_cpu(void (*func)(void *info), void *info, bool wait)
+{
+	struct hl_cpumask mask;
+
+	hl_cpumask_setall(&mask);
+	return call_on(&mask, func, info, wait);
+}
+
+int hl_on_each_cpu_cond(bool (*cond)(int cpu, void *info), void (*func)(void *info), void *info,
+			bool wait)
+{
+	struct hl_cpumask mask;
+	int cpu;
+
+	if (!cond)
+		return -EINVAL;
+	hl_cpu_online_mask(&mask);
+	HL_FOR_EACH_CPU(cpu, &mask)
+	if (!cond(cpu, info))
+		hl_cpumask_clear_cpu(cpu, &mask);
+	return call_on(&mask, func, info, wait);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the room: the queue between two CPUs, and what a CPU receives by.
+ */
+#ifndef HL_CALL_RING_H
+#define HL_CALL_RING_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <hotline/cacheline.h>
+#include <hotline/call.h>
+
+#include "cpu/internal.h"
+
+#define HL_RING_SLOTS ((uint64_t)HL_CALL_QUEUE)
+/* The first position of a queue. Tests begin where the positions are about to wrap. */
+#ifndef HL_RING_START
+#define HL_RING_START UINT64_C(0)
+#endif
+_Static_assert(HL_RING_START % (2 * HL_RING_SLOTS) == 0, "zeroed slots hold no message");
+#define HL_SLOTS_A_LINE ((uint64_t)HL_CACHE_LINE / 16)
+
+/* A message: four a line. The word is the function and, in its top bits, what is to be
+ * known of the message; it is written last and tells that the message is there. */
+struct hl_slot {
+	_Atomic(uint64_t) word;
+	_Atomic(uintptr_t) info;
+	uint32_t pad[sizeof(void *) == 8 ? 0 : 1];
+};
+_Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
+
+/* The lap in which a word was written: the reader need not clear it, and the writer
+ * need not look. Zeroed memory holds no message of the first lap. */
+#define HL_WORD_LAP ((uint64_t)1 << 63)
+#define HL_WORD_WAITED ((uint64_t)1 << 62)
+#define HL_WORD_DEPTH_SHIFT 59
+#define HL_WORD_DEPTHS 8u /* the sender's depth, when it waits: 0 to 7 */
+#define HL_WORD_FUNC (((uint64_t)1 << HL_WORD_DEPTH_SHIFT) - 1)
+
+/* ring.attention: what a sender does beside leaving its message; 0: nothing. */
+#define HL_ATTENTION_BELL 0x1u /* ring the bell: this queue is not polled directly */
+#define HL_ATTENTION_FENCE 0x2u /* fence and kick: the CPU may sleep or wants a signal */
+#define HL_ATTENTION_OFFLINE 0x4u /* nobody is there */
+
+/* Between one sender and one target, for good: positions never begin anew. */
+struct hl_ring {
+	/* Written by the target with each message, read by the sender when it finds no room. */
+	HL_CACHELINE_GROUP_BEGIN(taken) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) head; /* messages that were taken out */
+	HL_CACHELINE_GROUP_END(taken);
+
+	/* Written by the target, read by a sender that waits: [its depth] becomes the position
+	 * of the message that has run. */
+	HL_CACHELINE_GROUP_BEGIN(answers) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) answer[HL_WORD_DEPTHS];
+	HL_CACHELINE_GROUP_END(answers);
+
+	/* Written by the target when it changes how it hears of work, read by the sender with
+	 * each message. */
+	HL_CACHELINE_GROUP_BEGIN(read_mostly) HL_CACHELINE_ALIGNED;
+	_Atomic(uint32_t) attention;
+	int sender; /* the bit of the target's bell */
+	struct hl_cpu *target;
+	HL_CACHELINE_GROUP_END(read_mostly);
+
+	/* The sender's alone. */
+	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
+	uint64_t tail; /* messages that were put in */
+	uint64_t head_seen; /* head when it was last read */
+	uint64_t asked[HL_WORD_DEPTHS]; /* [depth]: position of the message it waits for */
+	uint64_t lost; /* what was before it stayed with the parent of a fork */
+	HL_CACHELINE_GROUP_END(own);
+
+	/* Written by the sender, read by the target. */
+	HL_CACHELINE_GROUP_BEGIN(messages) HL_CACHELINE_ALIGNED;
+#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
+	/* For a benchmark alone: as if messages were aligned to a word, and not to their
+	 * size. The first begins a word before the end of a line, every fourth does. */
+	char before_the_end[HL_CACHE_LINE - sizeof(uint64_t)];
+#endif
+	struct hl_slot slot[HL_RING_SLOTS];
+	HL_CACHELINE_GROUP_END(messages);
+};
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, answers);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, read_mostly);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, own);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, messages);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, head, answer);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, attention, tail);
+_Static_assert(HL_RING_SLOTS % HL_SLOTS_A_LINE == 0, "whole lines of messages");
+
+/* Queues that are polled without a bell. */
+#define HL_DIRECT 8u
+/* Functions inside each other on one CPU. */
+#define HL_MAX_NESTED 64u
+
+#define HL_BELL_WORDS (HL_NR_CPUS / 64)
+/* The sender that threads share which are not online. */
+#define HL_SENDER_FOREIGN HL_NR_CPUS
+
+struct hl_running {
+	struct hl_ring *ring; /* NULL: nobody waits for it */
+	uint64_t position;
+	unsigned depth;
+	_Atomic(uint64_t) func; /* read by a waiter that reports a stall */
+} __attribute__((aligned(4 * sizeof(uint64_t))));
+
+/* What a CPU receives by, and its queues to others. */
+struct hl_inbox {
+	/* Set by senders, taken by the owner: which words of .bell to look at. */
+	HL_CACHELINE_GROUP_BEGIN(summary) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) summary;
+	_Atomic(uint32_t) foreign_rang;
+	HL_CACHELINE_GROUP_END(summary);
+
+	/* The same: which senders left something. */
+	HL_CACHELINE_GROUP_BEGIN(bell) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) bell[HL_BELL_WORDS];
+	HL_CACHELINE_GROUP_END(bell);
+
+	/* The owner's alone. */
+	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
+	struct hl_ring *direct[HL_DIRECT];
+	unsigned n_direct;
+	unsigned n_spare;
+	struct hl_ring *spare; /* room for queues to others: n_spare of them */
+	struct hl_running running[HL_MAX_NESTED];
+	HL_CACHELINE_GROUP_END(own);
+
+	/* Queues of others to this CPU, made by them: written once each. */
+	HL_CACHELINE_GROUP_BEGIN(queues) HL_CACHELINE_ALIGNED;
+	struct hl_ring *_Atomic *in; /* [sender], HL_NR_CPUS + 1 of them */
+	struct hl_ring *_Atomic *out; /* [target]: the owner's own; HL_NR_CPUS of them */
+	HL_CACHELINE_GROUP_END(queues);
+
+	/* Taken by threads that are not online, to send. */
+	HL_CACHELINE_GROUP_BEGIN(foreign) HL_CACHELINE_ALIGNED;
+	pthread_mutex_t foreign;
+	HL_CACHELINE_GROUP_END(foreign);
+};
+HL_CACHELINE_ASSERT_APART(struct hl_inbox, summary, bell);
+HL_CACHELINE_ASSERT_APART(struct hl_inbox, direct, in);
+HL_CACHELINE_ASSERT_APART(struct hl_inbox, in, foreign);
+
+static inline struct hl_inbox *hl_inbox_of(const struct hl_cpu *cpu)
+{
+	return cpu->room[HL_ROOM_CALL];
+}
+
+static inline uint64_t hl_lap_of(uint64_t position)
+{
+	return position / HL_RING_SLOTS & 1 ? 0 : HL_WORD_LAP;
+}
+
+static inline struct hl_slot *hl_slot_of(struct hl_ring *ring, uint64_t position)
+{
+	return &ring->slot[position % HL_RING_SLOTS];
+}
+
+/* ring.c */
+
+/* The queue from the calling CPU (NULL: a thread that is not online) to the target, made if there
+ * is none; NULL: no memory. */
+struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
+			    struct hl_ring *_Atomic *place);
+
+/*
+ * Puts a message in and tells its position. 0; -ENXIO: nobody is there, it will not run.
+ * me: the calling CPU, which serves itself while there is no room; NULL: not online.
+ * csd: whose message it is; told where it goes before anybody can run it; may be NULL.
+ */
+int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
+		 uint64_t *position, struct hl_csd *csd);
+
+/* Whether position a is behind b; they may wrap. */
+static inline bool hl_is_behind(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0;
+}
+
+/* receive.c */
+
+/* Runs a function on the calling CPU as if it had been sent: one deeper, interrupts off.
+ * me->depth is below HL_MAX_NESTED. */
+void hl_run_here(struct hl_cpu *me, void (*func)(void *), void *info);
+
+extern const struct hl_cpu_room hl_call_room;
+
+#endif
