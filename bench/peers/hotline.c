@@ -47,12 +47,13 @@ static unsigned send(void *link, const struct message *message, unsigned n)
 {
 	const struct receiver *to = link;
 
-	/* It waits for room by itself, and serves this CPU meanwhile. */
-	for (unsigned i = 0; i < n; i++) {
-		if (hl_smp_call_function_single(to->cpu, message[i].func, message[i].info, false))
-			return i;
+	/* They wait for room by themselves, and serve this CPU meanwhile. */
+	if (n > 1) {
+		int sent = hl_smp_call_functions(to->cpu, (const struct hl_call *)message, n);
+
+		return sent < 0 ? 0 : (unsigned)sent;
 	}
-	return n;
+	return !hl_smp_call_function_single(to->cpu, message->func, message->info, false);
 }
 
 static void call(void *link, void (*func)(void *info), void *info)

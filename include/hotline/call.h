@@ -84,6 +84,26 @@ static inline void hl_csd_init(struct hl_csd *csd, void (*func)(void *info), voi
 HL_API int hl_smp_call_function_single(int cpu, void (*func)(void *info), void *info, bool wait);
 
 /*
+ * struct hl_call - a function and what it is handed, for hl_smp_call_functions()
+ */
+struct hl_call {
+	void (*func)(void *info);
+	void *info;
+};
+
+/*
+ * hl_smp_call_functions - sends several functions to one CPU at once
+ * @calls: run there in this order, others' calls in between; not needed after the return
+ * @n: how many; 0 and more than a queue holds are allowed
+ *
+ * As hl_smp_call_function_single() without @wait for each, for a fraction of the price.
+ *
+ * Returns how many were sent, from the first on: fewer than @n when the CPU went meanwhile.
+ * Otherwise none will run: -ENXIO, -EINVAL, -ENOMEM, -EDEADLK as above.
+ */
+HL_API int hl_smp_call_functions(int cpu, const struct hl_call *calls, unsigned n);
+
+/*
  * hl_smp_call_function_single_async - sends a csd
  *
  * Does not wait for it to run. One thread at a time may send the same csd.

@@ -30,7 +30,8 @@ void hl_call_stall_ms(unsigned ms, void (*report)(const struct hl_call_stall *st
 /* A caller that waits for one target. */
 struct wait {
 	struct hl_ring *ring;
-	uint64_t position;
+	uint64_t number; /* of its mail, or its position in the queue */
+	const uint64_t *lost; /* numbers up to that nobody will run */
 	void (*func)(void *);
 	uint64_t began_ms, reported_ms;
 };
@@ -82,37 +83,53 @@ static void look_for_stall(struct wait *wait)
 	report(&stall);
 }
 
-/* Once in a while: 0, or -ENXIO when nobody will run it. A target that leaves runs what it was
- * sent; in a child of fork there is none that could. */
-static int look(struct wait *wait, unsigned looks)
+/* A target that leaves runs what it was sent; in a child of fork there is none that could. */
+static bool is_lost(const struct wait *wait)
 {
-	if (hl_is_behind(wait->ring->lost, wait->position))
-		return -ENXIO;
+	return !hl_is_behind(wait->number, *wait->lost);
+}
+
+/* Once in a while. */
+static void look(struct wait *wait, unsigned looks)
+{
 	look_for_stall(wait);
 	hl_cpu_kick(wait->ring->target); /* its signal may have found no room */
 	if (looks > LOOKS_TO_YIELD)
 		sched_yield();
-	return 0;
 }
 
-/* Serves the calling CPU until *word is `value`. */
+/* Serves the calling CPU until *word is `value`, or past it. 0; -ENXIO: nobody will run
+ * it. */
 static int wait_for(struct wait *wait, struct hl_cpu *me, const _Atomic(uint64_t) *word,
 		    uint64_t value)
 {
-	/* CALL_ANSWER, pairs with run() in receive.c */
-	for (unsigned spins = 1; atomic_load_explicit(word, memory_order_acquire) != value;
-	     spins++) {
-		if (me)
+	/* CALL_ANSWER, pairs with take_mail() in receive.c and with answer_it() */
+	for (unsigned spins = 1;
+	     hl_is_behind(value, atomic_load_explicit(word, memory_order_acquire)); spins++) {
+		if (me && hl_cpu_hears(me))
 			hl_cpu_serve(me);
 		hl_relax();
 		if (spins % SPINS_A_LOOK == 0) {
-			int rc = look(wait, spins / SPINS_A_LOOK);
-
-			if (rc)
-				return rc;
+			if (is_lost(wait))
+				return -ENXIO;
+			look(wait, spins / SPINS_A_LOOK);
 		}
 	}
 	return 0;
+}
+
+static int wait_for_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *),
+			 uint64_t number)
+{
+	struct wait wait = {
+		.ring = ring,
+		.number = number,
+		.lost = &ring->mail_lost,
+		.func = func,
+	};
+
+	/* A fork says that it is done, to free the place. */
+	return wait_for(&wait, me, &ring->mail.done, number) || is_lost(&wait) ? -ENXIO : 0;
 }
 
 /* ---- One CPU ---- */
@@ -130,31 +147,42 @@ static struct hl_cpu *find(int cpu, int *rc)
 	return *rc ? NULL : target;
 }
 
-static uint64_t word_of(void (*func)(void *))
+/* The queue to a target, made if there is none; NULL: no memory. Threads that are not online
+ * share one, and hold its lock. */
+static struct hl_ring *queue_to(struct hl_cpu *me, struct hl_cpu *target)
 {
-	return (uint64_t)(uintptr_t)func;
+	return hl_ring_get(me, target,
+			   me ? &hl_inbox_of(me)->out[target->id]
+			      : &hl_inbox_of(target)->in[HL_SENDER_FOREIGN]);
+}
+
+static void lock_queue(struct hl_cpu *me, struct hl_cpu *target)
+{
+	if (!me)
+		pthread_mutex_lock(&hl_inbox_of(target)->foreign);
+}
+
+static void unlock_queue(struct hl_cpu *me, struct hl_cpu *target)
+{
+	if (!me)
+		pthread_mutex_unlock(&hl_inbox_of(target)->foreign);
 }
 
 /* Sends from the calling thread, online or not; *queue: where to. */
 static int send(struct hl_cpu *me, struct hl_cpu *target, uint64_t word, void *info,
 		struct hl_ring **queue, uint64_t *position, struct hl_csd *csd)
 {
-	struct hl_inbox *inbox = hl_inbox_of(target);
 	int rc;
 
-	if (me) {
-		*queue = hl_ring_get(me, target, &hl_inbox_of(me)->out[target->id]);
-		return *queue ? hl_ring_send(*queue, me, word, info, position, csd) : -ENOMEM;
-	}
-	pthread_mutex_lock(&inbox->foreign);
-	*queue = hl_ring_get(NULL, target, &inbox->in[HL_SENDER_FOREIGN]);
-	rc = *queue ? hl_ring_send(*queue, NULL, word, info, position, csd) : -ENOMEM;
-	pthread_mutex_unlock(&inbox->foreign);
+	lock_queue(me, target);
+	*queue = queue_to(me, target);
+	rc = *queue ? hl_ring_send(*queue, me, word, info, position, csd) : -ENOMEM;
+	unlock_queue(me, target);
 	return rc;
 }
 
-/* A call whose answer goes to the caller's stack: for callers that are deeper than a queue
- * has places for answers, and for threads that are not online. */
+/* A call whose answer goes to the caller's stack: for callers whose mail to that target is
+ * on its way already, further out, and for threads that are not online. */
 struct answered {
 	void (*func)(void *);
 	void *info;
@@ -183,23 +211,32 @@ static int call_answered(struct hl_cpu *me, struct hl_cpu *target, void (*func)(
 {
 	struct answered call = { .func = func, .info = info };
 	struct wait wait = { .func = func };
-	int rc = send(me, target, word_of(run_answered), &call, &wait.ring, &wait.position, NULL);
+	int rc = send(me, target, hl_word_of(run_answered), &call, &wait.ring, &wait.number, NULL);
 
-	return rc ? rc : wait_for(&wait, me, &call.done, 1);
+	if (rc)
+		return rc;
+	wait.number++; /* lost are the positions before .lost */
+	wait.lost = &wait.ring->lost;
+	return wait_for(&wait, me, &call.done, 1);
 }
 
 static int call_waited(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info)
 {
-	struct wait wait = { .func = func };
-	uint64_t word;
+	struct hl_ring *ring;
+	uint64_t number;
 	int rc;
 
-	if (!me || me->depth >= HL_WORD_DEPTHS)
-		return me && me->depth >= HL_MAX_NESTED ? -EDEADLK
-							: call_answered(me, target, func, info);
-	word = word_of(func) | HL_WORD_WAITED | (uint64_t)me->depth << HL_WORD_DEPTH_SHIFT;
-	rc = send(me, target, word, info, &wait.ring, &wait.position, NULL);
-	return rc ? rc : wait_for(&wait, me, &wait.ring->answer[me->depth], wait.position);
+	if (!me)
+		return call_answered(NULL, target, func, info);
+	if (me->depth >= HL_MAX_NESTED)
+		return -EDEADLK;
+	ring = queue_to(me, target);
+	if (!ring)
+		return -ENOMEM;
+	rc = hl_ring_mail(ring, me, func, info, &number);
+	if (rc == -EBUSY)
+		return call_answered(me, target, func, info);
+	return rc ? rc : wait_for_mail(ring, me, func, number);
 }
 
 int hl_smp_call_function_single(int cpu, void (*func)(void *info), void *info, bool wait)
@@ -215,13 +252,35 @@ int hl_smp_call_function_single(int cpu, void (*func)(void *info), void *info, b
 	if (!target)
 		return rc;
 	if (!wait)
-		return send(me, target, word_of(func), info, &queue, &position, NULL);
+		return send(me, target, hl_word_of(func), info, &queue, &position, NULL);
 	if (target != me)
 		return call_waited(me, target, func, info);
 	if (me->depth >= HL_MAX_NESTED)
 		return -EDEADLK;
 	hl_run_here(me, func, info);
 	return 0;
+}
+
+int hl_smp_call_functions(int cpu, const struct hl_call *calls, unsigned n)
+{
+	struct hl_cpu *me = hl_this_cpu, *target;
+	struct hl_ring *queue;
+	unsigned sent = 0;
+	int rc;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!calls[i].func)
+			return -EINVAL;
+	target = find(cpu, &rc);
+	if (!target)
+		return rc;
+	lock_queue(me, target);
+	queue = queue_to(me, target);
+	rc = -ENOMEM;
+	if (queue)
+		sent = hl_ring_send_some(queue, me, calls, n, &rc);
+	unlock_queue(me, target);
+	return sent ? (int)sent : rc;
 }
 
 bool hl_csd_in_flight(const struct hl_csd *csd)
@@ -248,7 +307,7 @@ int hl_smp_call_function_single_async(int cpu, struct hl_csd *csd)
 	if (hl_csd_in_flight(csd))
 		return -EBUSY;
 	/* From here on the csd is its function's, which may free it. */
-	rc = send(hl_this_cpu, target, word_of(csd->func), csd->info, &queue, &position, csd);
+	rc = send(hl_this_cpu, target, hl_word_of(csd->func), csd->info, &queue, &position, csd);
 	/* Unless it has not run and will not. */
 	if (rc)
 		csd->queue = NULL;
@@ -275,20 +334,29 @@ int hl_smp_call_function_any(const struct hl_cpumask *mask, void (*func)(void *i
 
 /* ---- Many CPUs ---- */
 
+/* Mail to each target, or what nobody waits for. -EBUSY: mail is on its way to it still, from
+ * further out. */
+static int send_one(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info,
+		    bool wait)
+{
+	struct hl_ring *queue;
+	uint64_t number;
+
+	if (!wait)
+		return send(me, target, hl_word_of(func), info, &queue, &number, NULL);
+	queue = queue_to(me, target);
+	return queue ? hl_ring_mail(queue, me, func, info, &number) : -ENOMEM;
+}
+
 /* From a CPU: the message to each target goes out before any is waited for, and each
- * answers on a line of its own. sent: on which it went out. */
+ * answers on the line that it got. sent: those by mail; the number of all to whom it went. */
 static int send_to_each(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
 			void *info, bool wait, struct hl_cpumask *sent)
 {
-	uint64_t word = word_of(func);
 	int cpu, n = 0;
 
-	if (wait)
-		word |= HL_WORD_WAITED | (uint64_t)me->depth << HL_WORD_DEPTH_SHIFT;
 	HL_FOR_EACH_CPU(cpu, mask)
 	{
-		struct hl_ring *queue;
-		uint64_t position;
 		struct hl_cpu *target;
 		int rc;
 
@@ -297,15 +365,14 @@ static int send_to_each(struct hl_cpu *me, const struct hl_cpumask *mask, void (
 		target = cpu == me->id ? NULL : find(cpu, &rc);
 		if (!target)
 			continue;
-		rc = send(me, target, word, info, &queue, &position, NULL);
-		if (rc == -ENXIO)
-			continue;
-		if (rc)
+		rc = send_one(me, target, func, info, wait);
+		if (!rc)
+			hl_cpumask_set_cpu(cpu, sent);
+		else if (rc == -EBUSY)
+			rc = call_answered(me, target, func, info);
+		n += !rc;
+		if (rc && rc != -ENXIO)
 			return rc;
-		if (wait)
-			queue->asked[me->depth] = position;
-		hl_cpumask_set_cpu(cpu, sent);
-		n++;
 	}
 	return n;
 }
@@ -319,34 +386,34 @@ static int wait_for_each(struct hl_cpu *me, const struct hl_cpumask *sent, void 
 	{
 		struct hl_ring *queue =
 			atomic_load_explicit(&hl_inbox_of(me)->out[cpu], memory_order_relaxed);
-		struct wait wait = {
-			.ring = queue,
-			.position = queue->asked[me->depth],
-			.func = func,
-		};
 
-		if (wait_for(&wait, me, &queue->answer[me->depth], wait.position))
+		/* Later mail from further in has been waited for. */
+		if (wait_for_mail(queue, me, func, queue->mail_sent))
 			gone++;
 	}
 	return gone;
 }
 
 static int call_many(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
-		     void *info, bool wait)
+		     void *info, bool wait, bool here)
 {
 	struct hl_cpumask sent;
 	int n, gone = 0;
 
 	hl_cpumask_clear(&sent);
 	n = send_to_each(me, mask, func, info, wait, &sent);
+	if (here && n >= 0) {
+		hl_run_here(me, func, info);
+		n++;
+	}
 	if (wait)
 		gone = wait_for_each(me, &sent, func);
 	return n < 0 ? n : n - gone;
 }
 
-/* From elsewhere, one after the other. */
-static int call_one_by_one(struct hl_cpu *me, const struct hl_cpumask *mask, void (*func)(void *),
-			   void *info, bool wait)
+/* From a thread that is not online, one after the other. */
+static int call_one_by_one(const struct hl_cpumask *mask, void (*func)(void *), void *info,
+			   bool wait)
 {
 	int cpu, n = 0;
 
@@ -356,8 +423,6 @@ static int call_one_by_one(struct hl_cpu *me, const struct hl_cpumask *mask, voi
 
 		if (cpu >= hl_nr_cpu_ids())
 			break;
-		if (me && cpu == me->id)
-			continue;
 		rc = hl_smp_call_function_single(cpu, func, info, wait);
 		if (rc && rc != -ENXIO)
 			return rc;
@@ -373,39 +438,25 @@ int hl_smp_call_function_many(const struct hl_cpumask *mask, void (*func)(void *
 
 	if (!func)
 		return -EINVAL;
-	if (!me || (wait && me->depth >= HL_WORD_DEPTHS))
-		return call_one_by_one(me, mask, func, info, wait);
-	return call_many(me, mask, func, info, wait);
+	if (!me)
+		return call_one_by_one(mask, func, info, wait);
+	if (wait && me->depth >= HL_MAX_NESTED)
+		return -EDEADLK;
+	return call_many(me, mask, func, info, wait, false);
 }
 
+/* The caller runs it while the others do. */
 static int call_on(const struct hl_cpumask *mask, void (*func)(void *info), void *info, bool wait)
 {
 	struct hl_cpu *me = hl_this_cpu;
-	int n;
 
 	if (!func)
 		return -EINVAL;
 	if (me && me->depth >= HL_MAX_NESTED)
 		return -EDEADLK;
-	/* The others run it meanwhile. */
-	if (!me || !hl_cpumask_test_cpu(me->id, mask))
-		return hl_smp_call_function_many(mask, func, info, wait);
-	if (!wait || me->depth >= HL_WORD_DEPTHS) {
-		n = hl_smp_call_function_many(mask, func, info, wait);
-		if (n >= 0)
-			hl_run_here(me, func, info);
-		return n < 0 ? n : n + 1;
-	}
-
-	struct hl_cpumask sent;
-
-	hl_cpumask_clear(&sent);
-	n = send_to_each(me, mask, func, info, true, &sent);
-	if (n >= 0)
-		hl_run_here(me, func, info);
-	int gone = wait_for_each(me, &sent, func);
-
-	return n < 0 ? n : n - gone + 1;
+	if (!me)
+		return call_one_by_one(mask, func, info, wait);
+	return call_many(me, mask, func, info, wait, hl_cpumask_test_cpu(me->id, mask));
 }
 
 int hl_on_each_cpu(void (*func)(void *info), void *info, bool wait)

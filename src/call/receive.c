@@ -5,17 +5,18 @@
  * A CPU looks at one word, the bell's summary, and at the next slot of up to HL_DIRECT
  * queues: those of the senders that it heard of first. Everybody else rings. So looking
  * costs the same with four CPUs and with four thousand, and who sends often pays for no
- * bell.
+ * bell. Where to look is kept in the CPU's own line (struct hl_look), so that a poll that
+ * finds nothing need know nothing of queues.
  *
  * Memory ordering (see ring.c for the rest)
  *
  * CALL_BELL: a sender leaves its message, sets its bit of .bell, then the word's bit of
- *	.summary; the owner takes .summary, then the words, then looks into the queues. Each of
- *	the three is a full fence. A sender whose bit was set already is heard all the same:
- *	the owner takes the bit before it looks.
- * CALL_ANSWER: the target stores .answer with release when the function has returned; the
- *	sender that waits loads it with acquire. Without it the caller does not see what
- *	the function wrote.
+ *	.summary; the owner takes .summary, then the words, fences, then looks into the queues.
+ *	A sender that finds its bit set leaves it: it fenced before it looked at it, so the
+ *	owner, who takes the bit later, sees the message.
+ * CALL_ANSWER: the target stores .done with release when the function has returned; the sender
+ *	that waits loads it with acquire. Without it the caller does not see what the function
+ *	wrote.
  * CALL_QUEUE: see hl_ring_get().
  */
 #include "ring.h"
@@ -25,15 +26,28 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Lines of messages that are fetched ahead of the one that is read. */
-#define PREFETCH_LINES 2u
+/* Lines of messages that are fetched ahead of the one that is read, once a few have come. */
+#define PREFETCH_LINES 4u
 
-static bool is_there(const struct hl_ring *ring, uint64_t position, uint64_t *word)
+/* Where a CPU looks while it runs what is in a queue: functions that look as well, in
+ * between, are to go and see. */
+static const _Atomic(uint64_t) something = HL_LOOK_BIT;
+
+static bool is_there(const struct hl_ring *ring, uint64_t *word)
 {
-	/* CALL_MESSAGE, pairs with hl_ring_send() */
-	*word = atomic_load_explicit(&ring->slot[position % HL_RING_SLOTS].word,
+	/* CALL_MESSAGE, pairs with put() */
+	*word = atomic_load_explicit(&ring->slot[ring->taken % HL_RING_SLOTS].word,
 				     memory_order_acquire);
-	return (*word & HL_WORD_LAP) == hl_lap_of(position);
+	return (*word & HL_WORD_LAP) == hl_lap_of(ring->taken);
+}
+
+/* Mail that is next: what was sent before it was taken. */
+static bool has_mail(const struct hl_ring *ring, uint64_t *word)
+{
+	/* CALL_MESSAGE, pairs with hl_ring_mail() */
+	*word = atomic_load_explicit(&ring->mail.word, memory_order_acquire);
+	return (*word & HL_WORD_LAP) == hl_mail_lap_of(ring->mail_taken + 1) &&
+	       !hl_is_behind(ring->mail.after, ring->taken);
 }
 
 /* Runs a function one deeper than what runs already, with a note of it. */
@@ -47,38 +61,20 @@ static void run_noted(struct hl_cpu *me, struct hl_running *running, void (*func
 	atomic_store_explicit(&running->func, 0, memory_order_relaxed);
 }
 
-void hl_run_here(struct hl_cpu *me, void (*func)(void *), void *info)
-{
-	struct hl_running *running = &hl_inbox_of(me)->running[me->depth];
-
-	hl_irq_disable(me);
-	running->ring = NULL;
-	run_noted(me, running, func, info);
-	hl_irq_enable(me);
-}
-
-/* An answer stays if a later one is there: to a thread that ended while it waited, and the
- * next with its id called from the same depth. */
-static void answer(struct hl_ring *ring, unsigned depth, uint64_t position)
-{
-	_Atomic(uint64_t) *place = &ring->answer[depth];
-
-	if (hl_is_behind(position, atomic_load_explicit(place, memory_order_relaxed)))
-		/* CALL_ANSWER, pairs with wait_for() */
-		atomic_store_explicit(place, position, memory_order_release);
-}
-
-static void run(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring, uint64_t word,
-		uint64_t position, void *info)
+static void run(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *mail, uint64_t word,
+		uintptr_t info)
 {
 	struct hl_running *running = &inbox->running[me->depth];
 
-	running->ring = word & HL_WORD_WAITED ? ring : NULL;
-	running->position = position;
-	running->depth = word >> HL_WORD_DEPTH_SHIFT & (HL_WORD_DEPTHS - 1);
-	run_noted(me, running, (void (*)(void *))(uintptr_t)(word & HL_WORD_FUNC), info);
-	if (word & HL_WORD_WAITED)
-		answer(ring, running->depth, position);
+	running->mail = mail;
+	run_noted(me, running, (void (*)(void *))(uintptr_t)(word & HL_WORD_FUNC), (void *)info);
+}
+
+void hl_run_here(struct hl_cpu *me, void (*func)(void *), void *info)
+{
+	hl_irq_disable(me);
+	run(me, hl_inbox_of(me), NULL, hl_word_of(func), (uintptr_t)info);
+	hl_irq_enable(me);
 }
 
 /* Whether the senders think that nobody is here, and take back what is not taken. */
@@ -88,38 +84,106 @@ static bool leaves(const struct hl_cpu *me)
 }
 
 /* Takes a message of a CPU that leaves; false: its sender took it back. */
-static bool claim(struct hl_slot *slot, uint64_t word)
+static bool claim(_Atomic(uint64_t) *place, uint64_t word)
 {
 	HL_DELAY(claim);
-	/* CALL_LAST, pairs with cancel() in ring.c */
-	return atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
+	/* CALL_LAST, pairs with empty() in ring.c */
+	return atomic_compare_exchange_strong_explicit(place, &word, word & HL_WORD_LAP,
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* Runs what is in a queue, one queueful at most, so that others have their turn. */
+/* Lets the sender know how far the queue was read. */
+static void tell_room(struct hl_ring *ring)
+{
+	/* CALL_ROOM, pairs with wait_for_room(): the slots were read */
+	atomic_store_explicit(&ring->head, ring->taken, memory_order_release);
+}
+
+/* Whether somebody asks if this message has begun to run: the owner of a csd, or who sent
+ * it to a CPU that leaves. The sender itself needs to know once in a while. */
+static bool must_tell(const struct hl_ring *ring, uint64_t word, bool leaving)
+{
+	return word & HL_WORD_CSD || leaving || ring->taken % HL_TELL_ROOM == 0;
+}
+
+/* How many functions ran: none if the sender took it back. */
+static unsigned take_message(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring,
+			     uint64_t word)
+{
+	struct hl_slot *slot = hl_slot_of(ring, ring->taken);
+	uintptr_t info = atomic_load_explicit(&slot->info, memory_order_relaxed);
+	bool ours = word & HL_WORD_FUNC, leaving = leaves(me);
+
+	if (ours && leaving)
+		ours = claim(&slot->word, word);
+	ring->taken++;
+	if (must_tell(ring, word, leaving))
+		tell_room(ring);
+	if (ours)
+		run(me, inbox, NULL, word, info);
+	return ours;
+}
+
+static unsigned take_mail(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring,
+			  uint64_t word)
+{
+	struct hl_mail *mail = &ring->mail;
+	uintptr_t info = atomic_load_explicit(&mail->info, memory_order_relaxed);
+
+	if (leaves(me) && !claim(&mail->word, word))
+		return 0;
+	ring->mail_taken++;
+	run(me, inbox, ring, word, info);
+	/* CALL_ANSWER, pairs with wait_for() */
+	atomic_store_explicit(&mail->done, ring->mail_taken, memory_order_release);
+	return 1;
+}
+
+static void look_for_next(struct hl_ring *ring)
+{
+	if (!ring->look)
+		return;
+	ring->look[0].word = &hl_slot_of(ring, ring->taken)->word;
+	ring->look[0].idle = hl_lap_of(ring->taken) ^ HL_LOOK_BIT;
+	ring->look[1].word = &ring->mail.word;
+	ring->look[1].idle = hl_mail_lap_of(ring->mail_taken);
+}
+
+/* Functions that look as well are to go and see. */
+static void look_meanwhile(struct hl_ring *ring)
+{
+	if (!ring->look)
+		return;
+	ring->look[0].idle = 0;
+	ring->look[0].word = &something;
+}
+
+/* Runs what a sender has sent, one queueful at most, so that others have their turn. A
+ * function may serve the same sender itself. */
 static unsigned drain(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring)
 {
-	uint64_t position = atomic_load_explicit(&ring->head, memory_order_relaxed), word;
-	unsigned n = 0;
+	unsigned n = 0, looks;
 
 	HL_DELAY(drain);
-	while (n < HL_RING_SLOTS && is_there(ring, position, &word)) {
-		struct hl_slot *slot = hl_slot_of(ring, position);
-		void *info = (void *)atomic_load_explicit(&slot->info, memory_order_relaxed);
-		bool ours = word & HL_WORD_FUNC;
+	for (looks = 0; looks < HL_RING_SLOTS; looks++) {
+		uint64_t word, mail;
+		/* In this order: mail that is there was sent before a message that is. */
+		bool there = is_there(ring, &word), mail_first = has_mail(ring, &mail);
 
-		if (position % HL_SLOTS_A_LINE == 0)
-			hl_prefetch(hl_slot_of(ring, position + PREFETCH_LINES * HL_SLOTS_A_LINE));
-		if (ours && leaves(me))
-			ours = claim(slot, word);
-		/* CALL_ROOM, pairs with wait_for_room(): the slot was read */
-		atomic_store_explicit(&ring->head, position + 1, memory_order_release);
-		if (ours) {
-			run(me, inbox, ring, word, position, info);
-			n++;
-		}
-		/* The function may have served this queue itself. */
-		position = atomic_load_explicit(&ring->head, memory_order_relaxed);
+		if (!there && !mail_first)
+			break;
+		look_meanwhile(ring);
+		if (mail_first)
+			n += take_mail(me, inbox, ring, mail);
+		else
+			n += take_message(me, inbox, ring, word);
+		if (looks && ring->taken % HL_SLOTS_A_LINE == 0)
+			hl_prefetch(
+				hl_slot_of(ring, ring->taken + PREFETCH_LINES * HL_SLOTS_A_LINE));
+	}
+	if (looks) {
+		tell_room(ring);
+		look_for_next(ring);
 	}
 	return n;
 }
@@ -135,21 +199,16 @@ static uint32_t attention_of(const struct hl_cpu *me, bool direct)
 	return (direct ? 0 : HL_ATTENTION_BELL) | (how ? HL_ATTENTION_FENCE : 0);
 }
 
-static bool is_direct(const struct hl_inbox *inbox, const struct hl_ring *ring)
-{
-	for (unsigned i = 0; i < inbox->n_direct; i++)
-		if (inbox->direct[i] == ring)
-			return true;
-	return false;
-}
-
 /* From now on the queue is looked into with every poll. Its sender may go on ringing until
  * it sees that it need not. */
 static void make_direct(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring)
 {
-	if (inbox->n_direct == HL_DIRECT || is_direct(inbox, ring))
+	if (inbox->n_direct == HL_DIRECT || ring->look)
 		return;
 	inbox->direct[inbox->n_direct++] = ring;
+	ring->look = &me->look[me->n_looks];
+	look_for_next(ring);
+	me->n_looks += 2;
 	atomic_store_explicit(&ring->attention, attention_of(me, true), memory_order_release);
 }
 
@@ -168,8 +227,13 @@ static unsigned take_word(struct hl_cpu *me, struct hl_inbox *inbox, int word)
 {
 	/* CALL_BELL, pairs with ring_bell() */
 	uint64_t bits = atomic_exchange_explicit(&inbox->bell[word], 0, memory_order_seq_cst);
+	bool foreign = !word &&
+		       atomic_exchange_explicit(&inbox->foreign_rang, 0, memory_order_seq_cst);
 	unsigned n = 0;
 
+	hl_fence(); /* CALL_BELL, pairs with the senders' in attend() */
+	if (foreign)
+		n = take_sender(me, inbox, HL_SENDER_FOREIGN);
 	for (; bits; bits &= bits - 1)
 		n += take_sender(me, inbox, word * 64 + __builtin_ctzll(bits));
 	return n;
@@ -184,15 +248,7 @@ static unsigned answer_bell(struct hl_cpu *me, struct hl_inbox *inbox)
 
 	for (; words; words &= words - 1)
 		n += take_word(me, inbox, __builtin_ctzll(words));
-	if (atomic_exchange_explicit(&inbox->foreign_rang, 0, memory_order_seq_cst))
-		n += take_sender(me, inbox, HL_SENDER_FOREIGN);
 	return n;
-}
-
-static bool rang(const struct hl_inbox *inbox)
-{
-	return atomic_load_explicit(&inbox->summary, memory_order_relaxed) ||
-	       atomic_load_explicit(&inbox->foreign_rang, memory_order_relaxed);
 }
 
 static unsigned poll(struct hl_cpu *me)
@@ -203,27 +259,11 @@ static unsigned poll(struct hl_cpu *me)
 	/* No room for one more inside the others: they wait, and so does what came. */
 	if (__builtin_expect(me->depth >= HL_MAX_NESTED, 0))
 		return 0;
-	if (__builtin_expect(rang(inbox), 0))
+	if (__builtin_expect(atomic_load_explicit(&inbox->summary, memory_order_relaxed) != 0, 0))
 		n = answer_bell(me, inbox);
 	for (unsigned i = 0; i < inbox->n_direct; i++)
 		n += drain(me, inbox, inbox->direct[i]);
 	return n;
-}
-
-static bool pending(struct hl_cpu *me)
-{
-	struct hl_inbox *inbox = hl_inbox_of(me);
-	uint64_t word;
-
-	if (rang(inbox))
-		return true;
-	for (unsigned i = 0; i < inbox->n_direct; i++) {
-		const struct hl_ring *ring = inbox->direct[i];
-
-		if (is_there(ring, atomic_load_explicit(&ring->head, memory_order_relaxed), &word))
-			return true;
-	}
-	return false;
 }
 
 /* ---- Coming, going ---- */
@@ -245,29 +285,33 @@ static void how(struct hl_cpu *me)
 			sender = HL_SENDER_FOREIGN;
 		ring = queue_from(inbox, sender);
 		if (ring)
-			atomic_store_explicit(&ring->attention,
-					      attention_of(me, is_direct(inbox, ring)),
+			atomic_store_explicit(&ring->attention, attention_of(me, ring->look),
 					      memory_order_release);
 	}
 }
 
-static void answer_running(struct hl_inbox *inbox)
+/* The thread ended inside functions that were sent to it: they are over, too. */
+static void ended(struct hl_cpu *me)
 {
-	/* The thread ended inside functions that were sent to it: they are over, too. */
+	struct hl_inbox *inbox = hl_inbox_of(me);
+
 	for (unsigned i = HL_MAX_NESTED; i-- > 0;) {
 		struct hl_running *running = &inbox->running[i];
 
-		if (running->func && running->ring)
-			answer(running->ring, running->depth, running->position);
+		if (running->func && running->mail)
+			/* CALL_ANSWER, pairs with wait_for() */
+			atomic_store_explicit(&running->mail->mail.done, running->mail->mail_taken,
+					      memory_order_release);
 		running->func = 0;
 	}
+	for (unsigned i = 0; i < inbox->n_direct; i++)
+		tell_room(inbox->direct[i]);
 }
 
 static void sweep(struct hl_cpu *me)
 {
 	struct hl_inbox *inbox = hl_inbox_of(me);
 
-	answer_running(inbox);
 	for (int sender = 0; sender <= HL_SENDER_FOREIGN; sender++) {
 		struct hl_ring *ring;
 
@@ -276,9 +320,11 @@ static void sweep(struct hl_cpu *me)
 		ring = queue_from(inbox, sender);
 		while (ring && drain(me, inbox, ring))
 			;
+		if (ring && leaves(me))
+			ring->look = NULL; /* all is taken */
 	}
 	if (leaves(me))
-		inbox->n_direct = 0;
+		inbox->n_direct = me->n_looks = 0;
 }
 
 /* Both tables, from the system and not from malloc(), which may write zeros over them: what is
@@ -308,6 +354,7 @@ static int online(struct hl_cpu *cpu)
 	}
 	pthread_mutex_init(&inbox->foreign, NULL);
 	cpu->room[HL_ROOM_CALL] = inbox;
+	cpu->bell = &inbox->summary;
 	return 0;
 }
 
@@ -322,12 +369,17 @@ static void forked(struct hl_cpu *cpu)
 		if (!ring)
 			continue;
 		atomic_store_explicit(&ring->head, ring->tail, memory_order_relaxed);
-		ring->head_seen = ring->lost = ring->tail;
+		ring->taken = ring->head_seen = ring->lost = ring->tail;
+		if (atomic_load_explicit(&ring->mail.done, memory_order_relaxed) != ring->mail_sent)
+			ring->mail_lost = ring->mail_sent;
+		ring->mail_taken = ring->mail_sent;
+		atomic_store_explicit(&ring->mail.done, ring->mail_sent, memory_order_relaxed);
+		ring->look = NULL;
 		atomic_store_explicit(&ring->attention, HL_ATTENTION_OFFLINE | HL_ATTENTION_FENCE,
 				      memory_order_relaxed);
 	}
 	memset(inbox->running, 0, sizeof(inbox->running));
-	inbox->n_direct = 0;
+	inbox->n_direct = cpu->n_looks = 0;
 	pthread_mutex_init(&inbox->foreign, NULL);
 }
 
@@ -345,9 +397,9 @@ static void forget(struct hl_cpu *cpu)
 const struct hl_cpu_room hl_call_room = {
 	.online = online,
 	.sweep = sweep,
+	.ended = ended,
 	.how = how,
 	.poll = poll,
-	.pending = pending,
 	.forked = forked,
 	.forget = forget,
 };

@@ -5,7 +5,9 @@
  * Memory ordering
  *
  * CALL_MESSAGE: the sender stores .info, then .word with release; receive.c loads .word with
- *	acquire. Without it the target runs a function on what the pointer led to before.
+ *	acquire. Without it the target runs a function on what the pointer led to before. It
+ *	also keeps the order: who sees a word sees all that was sent before, in the queue and
+ *	by mail.
  * CALL_ROOM: receive.c stores .head with release after it has read a message; the sender
  *	loads it with acquire before it writes that slot again. Without it a message is
  *	overwritten while it is read.
@@ -14,7 +16,8 @@
  *	fence before it relies on it (CPU_HOW in cpu.c). A sender that is told to fence does
  *	so and looks again.
  * CALL_LAST: a target that leaves takes each last message with a compare-and-swap on .word, and a
- *	sender that sees it gone takes its message back with another: one of them wins. The
+ *	sender that sees it gone takes its message back with another: one of them wins. Before
+ *	it says that it leaves the target has told of all that it took without (.head, .done). The
  *	sender looks at hl_cpu.how as well as at .attention, since a target that left before
  *	it saw the new queue has not marked it; and it holds the id free meanwhile (CPU_KICK),
  *	since the next owner takes messages without a compare-and-swap:
@@ -33,15 +36,18 @@
 
 /* Spins before the processor is given to somebody else, who may be the target. */
 #define SPINS 2000
+/* For so long it is waited for several places in a full queue: the line that tells of them
+ * comes once for all. */
+#define SPINS_FOR_MORE 200
 /* Queues for which room is asked of the system at once; what is not used is not touched. */
 #define SPARE_RINGS 32u
 
 static void begin_at(struct hl_ring *ring, uint64_t position)
 {
 	atomic_init(&ring->head, position);
-	ring->tail = ring->head_seen = ring->lost = position;
-	for (unsigned i = 0; i < HL_WORD_DEPTHS; i++)
-		atomic_init(&ring->answer[i], position - 1);
+	ring->taken = ring->tail = ring->head_seen = ring->lost = position;
+	atomic_init(&ring->mail.done, position);
+	ring->mail_taken = ring->mail_sent = ring->mail_lost = position;
 }
 
 /* Room for queues, zeroed. From the system and not from malloc(): the function that sends may
@@ -105,35 +111,58 @@ struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
 	return ring;
 }
 
+/* The caller has fenced: a bit that is set still will be taken after its message was left. */
+static void set_bit(_Atomic(uint64_t) *word, int bit)
+{
+	uint64_t mask = (uint64_t)1 << bit;
+
+	if (!(atomic_load_explicit(word, memory_order_seq_cst) & mask))
+		atomic_fetch_or_explicit(word, mask, memory_order_seq_cst);
+}
+
 static void ring_bell(struct hl_ring *ring)
 {
 	struct hl_inbox *inbox = hl_inbox_of(ring->target);
 	int word = ring->sender / 64;
 
+	/* In this order, and the target takes them in the other: CALL_BELL. */
 	if (ring->sender == HL_SENDER_FOREIGN) {
 		atomic_store_explicit(&inbox->foreign_rang, 1, memory_order_seq_cst);
-		return;
+		word = 0;
+	} else {
+		set_bit(&inbox->bell[word], ring->sender % 64);
 	}
-	/* In this order, and the target takes them in the other: CALL_BELL. */
-	atomic_fetch_or_explicit(&inbox->bell[word], (uint64_t)1 << ring->sender % 64,
-				 memory_order_seq_cst);
-	atomic_fetch_or_explicit(&inbox->summary, (uint64_t)1 << word, memory_order_seq_cst);
+	set_bit(&inbox->summary, word);
 }
 
-/* Takes a message back that nobody has taken out; false: it has run or will. */
-static bool cancel(struct hl_ring *ring, uint64_t position)
+/* Makes a word that nobody has claimed what it is to be if there is no message. */
+static bool empty(_Atomic(uint64_t) *place, uint64_t nothing)
 {
-	struct hl_slot *slot = hl_slot_of(ring, position);
-	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(place, memory_order_relaxed);
 
-	HL_DELAY(cancel);
-	/* It took it while it was online still. */
-	if (hl_is_behind(atomic_load_explicit(&ring->head, memory_order_acquire), position))
-		return false;
 	/* CALL_LAST, pairs with claim() in receive.c */
 	return word & HL_WORD_FUNC &&
-	       atomic_compare_exchange_strong_explicit(&slot->word, &word, word & HL_WORD_LAP,
-						       memory_order_acq_rel, memory_order_relaxed);
+	       atomic_compare_exchange_strong_explicit(place, &word, nothing, memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+/* Each takes a message back that nobody has taken out; false: it has run or will. What a target
+ * took while it was online it has told of. */
+static bool cancel(struct hl_ring *ring, uint64_t position)
+{
+	HL_DELAY(cancel);
+	return !hl_is_behind(atomic_load_explicit(&ring->head, memory_order_acquire), position) &&
+	       empty(&hl_slot_of(ring, position)->word, hl_lap_of(position));
+}
+
+static bool cancel_mail(struct hl_ring *ring, uint64_t number)
+{
+	HL_DELAY(cancel);
+	if (atomic_load_explicit(&ring->mail.done, memory_order_acquire) == number ||
+	    !empty(&ring->mail.word, hl_mail_lap_of(number - 1)))
+		return false;
+	ring->mail_sent = number - 1;
+	return true;
 }
 
 static bool is_gone(const struct hl_cpu *target)
@@ -141,22 +170,12 @@ static bool is_gone(const struct hl_cpu *target)
 	return atomic_load_explicit(&target->how, memory_order_acquire) & HL_HOW_OFFLINE;
 }
 
-/* The target is gone, or was a moment ago; *rc as hl_ring_send() returns it. false: somebody
- * has come online with its id. */
-static bool take_back(struct hl_ring *ring, uint64_t position, int *rc)
-{
-	if (!hl_cpu_hold_offline(ring->target))
-		return false;
-	*rc = cancel(ring, position) ? -ENXIO : 0;
-	hl_cpu_let_go(ring->target);
-	return true;
-}
-
-/* The message is there; somebody has to be told. */
-static int attend(struct hl_ring *ring, uint64_t position)
+/* Somebody has to be told of a message that is there. 0; -ENXIO: nobody was, and it is taken
+ * back. */
+static int attend(struct hl_ring *ring, bool (*take_back)(struct hl_ring *, uint64_t),
+		  uint64_t number)
 {
 	uint32_t attention;
-	int rc;
 
 	for (;;) {
 		/* CALL_ATTENTION, pairs with CPU_SLEEP in wait.c and with CPU_HOW */
@@ -164,8 +183,12 @@ static int attend(struct hl_ring *ring, uint64_t position)
 		attention = atomic_load_explicit(&ring->attention, memory_order_acquire);
 		if (!(attention & HL_ATTENTION_OFFLINE) && !is_gone(ring->target))
 			break;
-		if (take_back(ring, position, &rc))
-			return rc;
+		if (hl_cpu_hold_offline(ring->target)) {
+			bool taken_back = take_back(ring, number);
+
+			hl_cpu_let_go(ring->target);
+			return taken_back ? -ENXIO : 0;
+		}
 		hl_relax(); /* who has come says so in .how first, then here */
 	}
 	HL_DELAY(attend);
@@ -176,14 +199,27 @@ static int attend(struct hl_ring *ring, uint64_t position)
 	return 0;
 }
 
+/* What the target wants done beside what was sent. */
+static uint32_t attention_of(const struct hl_ring *ring)
+{
+	HL_DELAY(sent);
+	/* CALL_ATTENTION: the target has this thread fence, but not its compiler */
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ring->attention, memory_order_relaxed);
+}
+
+/* ---- The queue ---- */
+
 /* Waits until the queue has room. -ENXIO: nobody will make any; -EDEADLK: this CPU cannot
  * serve meanwhile, for which the target may be waiting. */
 static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
 {
 	for (unsigned spins = 0;; spins++) {
+		uint64_t wanted = spins < SPINS_FOR_MORE ? HL_TELL_ROOM : 1;
+
 		/* CALL_ROOM, pairs with receive.c */
 		ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
-		if (ring->tail - ring->head_seen < HL_RING_SLOTS)
+		if (ring->tail - ring->head_seen + wanted <= HL_RING_SLOTS)
 			return 0;
 		if (is_gone(ring->target))
 			return -ENXIO;
@@ -200,38 +236,110 @@ static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
 	}
 }
 
+static bool is_full(const struct hl_ring *ring)
+{
+	return ring->tail - ring->head_seen >= HL_RING_SLOTS;
+}
+
+static void put(struct hl_ring *ring, uint64_t word, void *info)
+{
+	uint64_t tail = ring->tail;
+	struct hl_slot *slot = hl_slot_of(ring, tail);
+
+	atomic_store_explicit(&slot->info, (uintptr_t)info, memory_order_relaxed);
+	/* CALL_MESSAGE, pairs with receive.c */
+	atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
+	ring->tail = tail + 1;
+}
+
 int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
 		 uint64_t *position, struct hl_csd *csd)
 {
-	uint64_t tail;
-	struct hl_slot *slot;
 	int rc = 0;
 
 	/* A function that interrupts this one may send to the same CPU. */
 	if (me)
 		hl_irq_disable(me);
-	if (__builtin_expect(ring->tail - ring->head_seen >= HL_RING_SLOTS, 0))
+	if (__builtin_expect(is_full(ring), 0))
 		rc = wait_for_room(ring, me);
 	if (!rc) {
-		tail = ring->tail;
-		slot = hl_slot_of(ring, tail);
+		*position = ring->tail;
 		if (csd) {
 			csd->queue = ring;
-			csd->position = tail;
+			csd->position = ring->tail;
+			word |= HL_WORD_CSD;
 		}
-		atomic_store_explicit(&slot->info, (uintptr_t)info, memory_order_relaxed);
-		/* CALL_MESSAGE, pairs with receive.c */
-		atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
-		ring->tail = tail + 1;
-		*position = tail;
-		HL_DELAY(sent);
-		/* CALL_ATTENTION: the target has this thread fence, but not its compiler */
-		atomic_signal_fence(memory_order_seq_cst);
-		if (__builtin_expect(atomic_load_explicit(&ring->attention, memory_order_relaxed),
-				     0))
-			rc = attend(ring, tail);
+		put(ring, word, info);
+		if (__builtin_expect(attention_of(ring), 0))
+			rc = attend(ring, cancel, *position);
 	}
 	if (me)
 		hl_irq_enable(me);
+	return rc;
+}
+
+/* As many as there is room for; how many will run, *rc why it is not all. They are taken in
+ * order, so when one cannot be taken back none before it can. */
+static unsigned put_some(struct hl_ring *ring, const struct hl_call *calls, unsigned n, int *rc)
+{
+	uint64_t first = ring->tail, room = HL_RING_SLOTS - (first - ring->head_seen);
+
+	if (n > room)
+		n = (unsigned)room;
+	for (unsigned i = 0; i < n; i++)
+		put(ring, hl_word_of(calls[i].func), calls[i].info);
+	if (__builtin_expect(attention_of(ring), 0)) {
+		for (; n; n--) {
+			int one = attend(ring, cancel, first + n - 1);
+
+			if (!one)
+				break;
+			*rc = one;
+		}
+	}
+	return n;
+}
+
+unsigned hl_ring_send_some(struct hl_ring *ring, struct hl_cpu *me, const struct hl_call *calls,
+			   unsigned n, int *rc)
+{
+	unsigned sent = 0;
+
+	*rc = 0;
+	if (me)
+		hl_irq_disable(me);
+	while (sent < n && !*rc) {
+		if (is_full(ring))
+			*rc = wait_for_room(ring, me);
+		if (!*rc)
+			sent += put_some(ring, calls + sent, n - sent, rc);
+	}
+	if (me)
+		hl_irq_enable(me);
+	return sent;
+}
+
+/* ---- The mail ---- */
+
+int hl_ring_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *), void *info,
+		 uint64_t *number)
+{
+	struct hl_mail *mail = &ring->mail;
+	int rc = -EBUSY;
+
+	hl_irq_disable(me);
+	/* Relaxed: who waited for it has acquired what it did. */
+	if (atomic_load_explicit(&mail->done, memory_order_relaxed) == ring->mail_sent) {
+		*number = ++ring->mail_sent;
+		mail->after = ring->tail;
+		atomic_store_explicit(&mail->info, (uintptr_t)info, memory_order_relaxed);
+		/* CALL_MESSAGE, pairs with receive.c */
+		atomic_store_explicit(&mail->word, hl_word_of(func) | hl_mail_lap_of(*number),
+				      memory_order_release);
+		rc = 0;
+		if (__builtin_expect(attention_of(ring), 0))
+			rc = attend(ring, cancel_mail, *number);
+	}
+	hl_irq_enable(me);
 	return rc;
 }

@@ -32,29 +32,51 @@ _Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
 
 /* The lap in which a word was written: the reader need not clear it, and the writer
  * need not look. Zeroed memory holds no message of the first lap. */
-#define HL_WORD_LAP ((uint64_t)1 << 63)
-#define HL_WORD_WAITED ((uint64_t)1 << 62)
-#define HL_WORD_DEPTH_SHIFT 59
-#define HL_WORD_DEPTHS 8u /* the sender's depth, when it waits: 0 to 7 */
-#define HL_WORD_FUNC (((uint64_t)1 << HL_WORD_DEPTH_SHIFT) - 1)
+#define HL_WORD_LAP HL_LOOK_BIT
+/* Somebody keeps a csd of it, and is to know when it begins to run. */
+#define HL_WORD_CSD ((uint64_t)1 << 62)
+#define HL_WORD_FUNC (((uint64_t)1 << 62) - 1)
+
+/* A message that is waited for, and its answer: the line goes to the target and comes back. One
+ * that is written by the target alone, for the answer, would have to be fetched as well as
+ * sent by each of the two: twice the time. */
+struct hl_mail {
+	/* Written by the sender, read by the target. */
+	_Atomic(uint64_t) word; /* as a slot's; its lap is that of the mail's number */
+	_Atomic(uintptr_t) info;
+	uint64_t after; /* messages of the queue that were sent before it */
+	/* Written by the target, read by the sender. */
+	_Atomic(uint64_t) done; /* number of the last one that has run */
+};
 
 /* ring.attention: what a sender does beside leaving its message; 0: nothing. */
 #define HL_ATTENTION_BELL 0x1u /* ring the bell: this queue is not polled directly */
 #define HL_ATTENTION_FENCE 0x2u /* fence and kick: the CPU may sleep or wants a signal */
 #define HL_ATTENTION_OFFLINE 0x4u /* nobody is there */
 
+/* For a benchmark alone: as if messages were aligned to a word, and not to their size.
+ * The mail and every fourth message begin a word before the end of a line. */
+#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
+#define HL_BEFORE_THE_END(what) char before_##what[HL_CACHE_LINE - sizeof(uint64_t)];
+#else
+#define HL_BEFORE_THE_END(what)
+#endif
+
 /* Between one sender and one target, for good: positions never begin anew. */
 struct hl_ring {
-	/* Written by the target with each message, read by the sender when it finds no room. */
-	HL_CACHELINE_GROUP_BEGIN(taken) HL_CACHELINE_ALIGNED;
-	_Atomic(uint64_t) head; /* messages that were taken out */
-	HL_CACHELINE_GROUP_END(taken);
+	/* Written by the target once for several messages, read by the sender when it finds no
+	 * room. */
+	HL_CACHELINE_GROUP_BEGIN(room) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) head; /* messages that were taken out, as far as the sender knows */
+	HL_CACHELINE_GROUP_END(room);
 
-	/* Written by the target, read by a sender that waits: [its depth] becomes the position
-	 * of the message that has run. */
-	HL_CACHELINE_GROUP_BEGIN(answers) HL_CACHELINE_ALIGNED;
-	_Atomic(uint64_t) answer[HL_WORD_DEPTHS];
-	HL_CACHELINE_GROUP_END(answers);
+	/* The target's alone. */
+	HL_CACHELINE_GROUP_BEGIN(taking) HL_CACHELINE_ALIGNED;
+	uint64_t taken; /* messages that were taken out */
+	uint64_t mail_taken;
+	struct hl_look *look; /* where the target looks for the next message, and for mail in
+			       * the one behind; NULL: it is rung for */
+	HL_CACHELINE_GROUP_END(taking);
 
 	/* Written by the target when it changes how it hears of work, read by the sender with
 	 * each message. */
@@ -68,30 +90,42 @@ struct hl_ring {
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
 	uint64_t tail; /* messages that were put in */
 	uint64_t head_seen; /* head when it was last read */
-	uint64_t asked[HL_WORD_DEPTHS]; /* [depth]: position of the message it waits for */
-	uint64_t lost; /* what was before it stayed with the parent of a fork */
+	uint64_t mail_sent; /* number of the last */
+	uint64_t lost, mail_lost; /* up to here they stayed with the parent of a fork */
 	HL_CACHELINE_GROUP_END(own);
+
+	/* Written by both, in turn. */
+	HL_CACHELINE_GROUP_BEGIN(mail) HL_CACHELINE_ALIGNED;
+	HL_BEFORE_THE_END(mail)
+	struct hl_mail mail;
+	HL_CACHELINE_GROUP_END(mail);
 
 	/* Written by the sender, read by the target. */
 	HL_CACHELINE_GROUP_BEGIN(messages) HL_CACHELINE_ALIGNED;
-#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
-	/* For a benchmark alone: as if messages were aligned to a word, and not to their
-	 * size. The first begins a word before the end of a line, every fourth does. */
-	char before_the_end[HL_CACHE_LINE - sizeof(uint64_t)];
-#endif
+	HL_BEFORE_THE_END(messages)
 	struct hl_slot slot[HL_RING_SLOTS];
 	HL_CACHELINE_GROUP_END(messages);
 };
-HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, answers);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, taking);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, mail);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, read_mostly);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, own);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_ring, messages);
-HL_CACHELINE_ASSERT_APART(struct hl_ring, head, answer);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, head, taken);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, taken, attention);
 HL_CACHELINE_ASSERT_APART(struct hl_ring, attention, tail);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, tail, mail);
+HL_CACHELINE_ASSERT_APART(struct hl_ring, mail, slot);
+#if !defined(HL_LAYOUT_CSD) || HL_LAYOUT_CSD
+HL_CACHELINE_ASSERT_MEMBER_FITS(struct hl_ring, mail);
+#endif
 _Static_assert(HL_RING_SLOTS % HL_SLOTS_A_LINE == 0, "whole lines of messages");
 
-/* Queues that are polled without a bell. */
-#define HL_DIRECT 8u
+/* Queues that are looked into without a bell; one look is left for others. */
+#define HL_DIRECT ((HL_MAX_LOOKS - 1) / 2)
+/* Messages that are taken out before the sender is told, while there are more. */
+#define HL_TELL_ROOM 16u
+_Static_assert(HL_RING_SLOTS % HL_TELL_ROOM == 0, "the last of a lap is told");
 /* Functions inside each other on one CPU. */
 #define HL_MAX_NESTED 64u
 
@@ -100,15 +134,14 @@ _Static_assert(HL_RING_SLOTS % HL_SLOTS_A_LINE == 0, "whole lines of messages");
 #define HL_SENDER_FOREIGN HL_NR_CPUS
 
 struct hl_running {
-	struct hl_ring *ring; /* NULL: nobody waits for it */
-	uint64_t position;
-	unsigned depth;
+	struct hl_ring *mail; /* where it came by mail; NULL: nobody waits for it there */
 	_Atomic(uint64_t) func; /* read by a waiter that reports a stall */
-} __attribute__((aligned(4 * sizeof(uint64_t))));
+} __attribute__((aligned(2 * sizeof(uint64_t))));
 
 /* What a CPU receives by, and its queues to others. */
 struct hl_inbox {
-	/* Set by senders, taken by the owner: which words of .bell to look at. */
+	/* Set by senders, taken by the owner: which words of .bell to look at. The first also
+	 * says to look at .foreign_rang. */
 	HL_CACHELINE_GROUP_BEGIN(summary) HL_CACHELINE_ALIGNED;
 	_Atomic(uint64_t) summary;
 	_Atomic(uint32_t) foreign_rang;
@@ -153,6 +186,16 @@ static inline uint64_t hl_lap_of(uint64_t position)
 	return position / HL_RING_SLOTS & 1 ? 0 : HL_WORD_LAP;
 }
 
+static inline uint64_t hl_mail_lap_of(uint64_t number)
+{
+	return number % 2 ? HL_WORD_LAP : 0;
+}
+
+static inline uint64_t hl_word_of(void (*func)(void *))
+{
+	return (uint64_t)(uintptr_t)func;
+}
+
 static inline struct hl_slot *hl_slot_of(struct hl_ring *ring, uint64_t position)
 {
 	return &ring->slot[position % HL_RING_SLOTS];
@@ -172,6 +215,17 @@ struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
  */
 int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
 		 uint64_t *position, struct hl_csd *csd);
+
+/* The same for messages that nobody waits for; how many will run, *rc why it is not all. */
+unsigned hl_ring_send_some(struct hl_ring *ring, struct hl_cpu *me, const struct hl_call *calls,
+			   unsigned n, int *rc);
+
+/*
+ * Sends what me waits for: until mail.done is not behind *number. 0; -ENXIO as above;
+ * -EBUSY: there is mail on its way still.
+ */
+int hl_ring_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *), void *info,
+		 uint64_t *number);
 
 /* Whether position a is behind b; they may wrap. */
 static inline bool hl_is_behind(uint64_t a, uint64_t b)

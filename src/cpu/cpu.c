@@ -140,8 +140,11 @@ static void thread_ends(void *arg)
 
 	if (me != hl_this_cpu)
 		return; /* of the parent of this process */
-	/* It may end inside a function that was sent to it. */
-	me->depth = 0;
+	if (me->depth) {
+		hl_irq_disable(me);
+		hl_cpu_room->ended(me);
+		me->depth = 0;
+	}
 	me->irq_off = 0;
 	leave(me);
 }

@@ -24,6 +24,15 @@
 
 enum hl_cpu_room_id { HL_ROOM_CALL, HL_N_CPU_ROOMS };
 
+/* A word that a CPU looks at with every poll, of a queue or of a grace period: there is
+ * something for it when the word's top bit is another than that of .idle. */
+struct hl_look {
+	const _Atomic(uint64_t) *word;
+	uint64_t idle;
+};
+#define HL_LOOK_BIT ((uint64_t)1 << 63)
+#define HL_MAX_LOOKS 17u
+
 struct hl_cpu {
 	/* Written by the owner when it changes how it hears of work, read by senders. */
 	HL_CACHELINE_GROUP_BEGIN(read_mostly) HL_CACHELINE_ALIGNED;
@@ -41,12 +50,16 @@ struct hl_cpu {
 	_Atomic(uint32_t) kickers;	/* threads for which tid, eventfd and owner have to stay */
 	HL_CACHELINE_GROUP_END(wake);
 
-	/* The owner's alone, its signal handler included. */
+	/* The owner's alone, its signal handler included. What a poll needs that finds nothing
+	 * is the first line, with three senders. */
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
+	unsigned polls;			/* since it slept, while it counts as one that sleeps */
+	unsigned n_looks;
+	const _Atomic(uint64_t) *bell;	/* not 0: there is something */
+	struct hl_look look[HL_MAX_LOOKS];
 	volatile unsigned irq_off;	/* depth of hl_local_irq_disable() */
 	volatile unsigned deferred;	/* the signal came while irq_off */
 	unsigned depth;			/* functions running that were sent to it, one in another */
-	unsigned polls;			/* since it slept, while it counts as one that sleeps */
 	unsigned armed;			/* hl_cpu_eventfd_arm(), and no poll since */
 	uint64_t due;			/* wake-ups by eventfd that were not read yet */
 	struct hl_cpu *before_fork;	/* of CPUs that a child of fork cannot use again */
@@ -59,19 +72,19 @@ HL_CACHELINE_ASSERT_APART(struct hl_cpu, how, asleep);
 HL_CACHELINE_ASSERT_APART(struct hl_cpu, asleep, irq_off);
 
 /* What a room above does when a CPU polls, comes, goes and changes how it hears. All
- * but pending() and forked() are called by the CPU itself, with interrupts off. */
+ * but forked() are called by the CPU itself, with interrupts off. */
 struct hl_cpu_room {
 	/* Makes what the room needs for the CPU; 0 or -ENOMEM. Kept when the CPU leaves. */
 	int (*online)(struct hl_cpu *cpu);
 	/* Runs what is in any queue, rung for or not: when the CPU has come, and when it is
 	 * offline for senders and leaves. */
 	void (*sweep)(struct hl_cpu *cpu);
+	/* The thread ended inside functions that were sent to it; the CPU leaves next. */
+	void (*ended)(struct hl_cpu *cpu);
 	/* Shows the new cpu->how to those who send to it. */
 	void (*how)(struct hl_cpu *cpu);
 	/* Runs what is there; how much it was. */
 	unsigned (*poll)(struct hl_cpu *cpu);
-	/* Whether poll() would find something. */
-	bool (*pending)(struct hl_cpu *cpu);
 	/* In the child, before the thread goes on: nothing is left of what others sent. */
 	void (*forked)(struct hl_cpu *cpu);
 	/* The same, for a CPU that cannot be used again: others find it no more. */
@@ -99,6 +112,22 @@ void hl_cpu_kick(struct hl_cpu *cpu);
  */
 bool hl_cpu_hold_offline(struct hl_cpu *cpu);
 void hl_cpu_let_go(struct hl_cpu *cpu);
+
+/* Whether there is something for the calling CPU. What a function that interrupts it
+ * changes meanwhile has been looked at by that. */
+static inline bool hl_cpu_hears(const struct hl_cpu *me)
+{
+	if (atomic_load_explicit(me->bell, memory_order_relaxed))
+		return true;
+	for (unsigned i = 0; i < me->n_looks; i++) {
+		const struct hl_look *look = &me->look[i];
+
+		if ((atomic_load_explicit(look->word, memory_order_relaxed) ^ look->idle) &
+		    HL_LOOK_BIT)
+			return true;
+	}
+	return false;
+}
 
 /* Changes how the calling CPU hears of work: HL_HOW_SLEEPS, HL_HOW_INTERRUPT. */
 void hl_cpu_how_add(struct hl_cpu *me, uint32_t how);

@@ -94,7 +94,7 @@ int hl_cpu_poll(void)
 			hl_cpu_how_drop(me, HL_HOW_SLEEPS);
 		}
 	}
-	return (int)hl_cpu_serve(me);
+	return hl_cpu_hears(me) ? (int)hl_cpu_serve(me) : 0;
 }
 
 /* Says that it is about to sleep; true when there is something to do instead. */
@@ -106,7 +106,7 @@ static bool must_stay_awake(struct hl_cpu *me, uint32_t asleep)
 	atomic_store_explicit(&me->asleep, asleep, memory_order_release);
 	hl_fence(); /* CPU_SLEEP, pairs with senders */
 	HL_DELAY(sleep);
-	return hl_cpu_room->pending(me);
+	return hl_cpu_hears(me);
 }
 
 int64_t hl_now_ns(void)
