@@ -78,15 +78,18 @@ build-tsan/build.ninja:
 	$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=disabled -Dman=disabled)
 
 # CPUs and calls under torture, each program for SECONDS; SEED repeats a run.
+# PROGRAM:THREADS:PROCESSORS, as tests/stress/call.c says.
 SECONDS = 60
 SEED = $(shell date +%s)
-TORTURES = call_torture call_delays call_delays_no_membarrier call_delays_membarrier_fails
+TORTURES = call_torture:6:0 call_delays:6:0 call_delays_no_membarrier:6:0 \
+	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1
 .PHONY: stress
 stress: setup-check
 	@$(MAKE) --no-print-directory all
 	@set -e; for torture in $(TORTURES); do \
-		echo "$$torture $(SECONDS) $(SEED)"; \
-		$(BUILD)/tests/stress-$$torture $(SECONDS) $(SEED); \
+		IFS=:; set -- $$torture; unset IFS; \
+		echo "$$1 $(SECONDS) $(SEED) $$2 $$3"; \
+		$(BUILD)/tests/stress-$$1 $(SECONDS) $(SEED) $$2 $$3; \
 	done
 	@LIVES=100000 $(BUILD)/tests/stress-wake
 

@@ -139,11 +139,12 @@ struct chain {
 static void send_again(void *info)
 {
 	struct chain *chain = info;
-	char here;
+	/* Not that of a variable: AddressSanitizer has them elsewhere. */
+	char *here = __builtin_frame_address(0);
 
 	if (!chain->deepest)
-		chain->deepest = &here;
-	assert_true(labs((long)(chain->deepest - &here)) < 4096);
+		chain->deepest = here;
+	assert_true(labs((long)(chain->deepest - here)) < 4096);
 	if (--chain->left)
 		assert_int_equal(hl_smp_call_function_single_async(0, &chain->csd), 0);
 }
