@@ -212,6 +212,15 @@ static void make_direct(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_rin
 	atomic_store_explicit(&ring->attention, attention_of(me, true), memory_order_release);
 }
 
+/* All is taken. Not queue by queue as they are emptied: a function that runs meanwhile may have
+ * one looked into again. */
+static void look_nowhere(struct hl_cpu *me, struct hl_inbox *inbox)
+{
+	for (unsigned i = 0; i < inbox->n_direct; i++)
+		inbox->direct[i]->look = NULL;
+	inbox->n_direct = me->n_looks = 0;
+}
+
 static unsigned take_sender(struct hl_cpu *me, struct hl_inbox *inbox, int sender)
 {
 	/* CALL_QUEUE, pairs with hl_ring_get() */
@@ -223,31 +232,56 @@ static unsigned take_sender(struct hl_cpu *me, struct hl_inbox *inbox, int sende
 	return drain(me, inbox, ring);
 }
 
-static unsigned take_word(struct hl_cpu *me, struct hl_inbox *inbox, int word)
+/* Takes the bell's bits. What was taken stays where functions that run inside each other all
+ * find it: who waits serves also those whom a poll further out has heard. */
+static void hear(struct hl_inbox *inbox)
 {
 	/* CALL_BELL, pairs with ring_bell() */
-	uint64_t bits = atomic_exchange_explicit(&inbox->bell[word], 0, memory_order_seq_cst);
-	bool foreign = !word &&
-		       atomic_exchange_explicit(&inbox->foreign_rang, 0, memory_order_seq_cst);
-	unsigned n = 0;
+	uint64_t words = atomic_exchange_explicit(&inbox->summary, 0, memory_order_seq_cst);
 
+	inbox->heard_words |= words;
+	if (words & 1)
+		inbox->heard_foreign |=
+			atomic_exchange_explicit(&inbox->foreign_rang, 0, memory_order_seq_cst);
+	for (; words; words &= words - 1) {
+		int word = __builtin_ctzll(words);
+
+		inbox->heard[word] |=
+			atomic_exchange_explicit(&inbox->bell[word], 0, memory_order_seq_cst);
+	}
 	hl_fence(); /* CALL_BELL, pairs with the senders' in attend() */
-	if (foreign)
-		n = take_sender(me, inbox, HL_SENDER_FOREIGN);
-	for (; bits; bits &= bits - 1)
-		n += take_sender(me, inbox, word * 64 + __builtin_ctzll(bits));
-	return n;
+}
+
+/* A sender that was heard and not looked at yet; -1: none. */
+static int next_heard(struct hl_inbox *inbox)
+{
+	for (; inbox->heard_words; inbox->heard_words &= inbox->heard_words - 1) {
+		int word = __builtin_ctzll(inbox->heard_words);
+		uint64_t senders = inbox->heard[word];
+
+		if (!word && inbox->heard_foreign) {
+			inbox->heard_foreign = false;
+			return HL_SENDER_FOREIGN;
+		}
+		if (senders) {
+			inbox->heard[word] = senders & (senders - 1);
+			return word * 64 + __builtin_ctzll(senders);
+		}
+	}
+	return -1;
 }
 
 /* Somebody rang. */
 static unsigned answer_bell(struct hl_cpu *me, struct hl_inbox *inbox)
 {
-	/* CALL_BELL */
-	uint64_t words = atomic_exchange_explicit(&inbox->summary, 0, memory_order_seq_cst);
 	unsigned n = 0;
+	int sender;
 
-	for (; words; words &= words - 1)
-		n += take_word(me, inbox, __builtin_ctzll(words));
+	hear(inbox);
+	me->bell = &something;
+	while ((sender = next_heard(inbox)) >= 0)
+		n += take_sender(me, inbox, sender);
+	me->bell = &inbox->summary;
 	return n;
 }
 
@@ -259,7 +293,7 @@ static unsigned poll(struct hl_cpu *me)
 	/* No room for one more inside the others: they wait, and so does what came. */
 	if (__builtin_expect(me->depth >= HL_MAX_NESTED, 0))
 		return 0;
-	if (__builtin_expect(atomic_load_explicit(&inbox->summary, memory_order_relaxed) != 0, 0))
+	if (__builtin_expect(atomic_load_explicit(me->bell, memory_order_relaxed) != 0, 0))
 		n = answer_bell(me, inbox);
 	for (unsigned i = 0; i < inbox->n_direct; i++)
 		n += drain(me, inbox, inbox->direct[i]);
@@ -320,11 +354,9 @@ static void sweep(struct hl_cpu *me)
 		ring = queue_from(inbox, sender);
 		while (ring && drain(me, inbox, ring))
 			;
-		if (ring && leaves(me))
-			ring->look = NULL; /* all is taken */
 	}
 	if (leaves(me))
-		inbox->n_direct = me->n_looks = 0;
+		look_nowhere(me, inbox);
 }
 
 /* Both tables, from the system and not from malloc(), which may write zeros over them: what is

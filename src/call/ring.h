@@ -157,8 +157,11 @@ struct hl_inbox {
 	struct hl_ring *direct[HL_DIRECT];
 	unsigned n_direct;
 	unsigned n_spare;
+	bool heard_foreign;
+	uint64_t heard_words; /* words of heard[] that may hold a sender */
 	struct hl_ring *spare; /* room for queues to others: n_spare of them */
 	struct hl_running running[HL_MAX_NESTED];
+	uint64_t heard[HL_BELL_WORDS]; /* taken from .bell and not looked at yet */
 	HL_CACHELINE_GROUP_END(own);
 
 	/* Queues of others to this CPU, made by them: written once each. */

@@ -118,6 +118,92 @@ static void a_full_queue_that_cannot_be_served_is_an_error(void **state)
 	assert_int_equal(depths.ran, HL_CALL_QUEUE);
 }
 
+static void send_one_more_to_oneself(void *info)
+{
+	assert_int_equal(hl_smp_call_function_single(hl_cpu_id(), count, info, false), 0);
+}
+
+static atomic_bool full, other_rang;
+
+/* Has a full queue to itself and a message of another, both heard of by one bell. */
+static void *hear_of_two_at_once(void *arg)
+{
+	int self = hl_cpu_online(0);
+
+	for (int i = 0; i < HL_CALL_QUEUE; i++)
+		hl_smp_call_function_single(self, count, arg, false);
+	atomic_store(&full, true);
+	while (!atomic_load(&other_rang))
+		sched_yield();
+	while (hl_cpu_poll())
+		;
+	hl_cpu_offline();
+	return NULL;
+}
+
+static void who_waits_serves_also_those_that_rang_before(void **state)
+{
+	atomic_int ran = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, hear_of_two_at_once, &ran), 0);
+	while (!atomic_load(&full))
+		sched_yield();
+	assert_int_equal(hl_smp_call_function_single(1, send_one_more_to_oneself, &ran, false), 0);
+	atomic_store(&other_rang, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(ran, HL_CALL_QUEUE + 1);
+}
+
+/* Takes it offline with all that was sent still there. */
+static void *leave_without_a_poll(void *arg)
+{
+	struct poller *poller = arg;
+
+	atomic_store(&poller->id, hl_cpu_online(0));
+	while (!atomic_load(&poller->stop))
+		sched_yield();
+	hl_cpu_offline();
+	return NULL;
+}
+
+static void poll_inside(void *info)
+{
+	(void)info;
+	hl_cpu_poll();
+}
+
+static void send_poll_inside(void *info)
+{
+	struct poller *poller = info;
+
+	assert_int_equal(hl_smp_call_function_single(poller->id, poll_inside, NULL, false), 0);
+}
+
+static void functions_that_poll_while_their_cpu_leaves_change_nothing_for_the_next(void **state)
+{
+	struct poller leaver = { .id = -1 }, other, next;
+	atomic_int ran = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&leaver.thread, NULL, leave_without_a_poll, &leaver), 0);
+	while (atomic_load(&leaver.id) < 0)
+		sched_yield();
+	start(&other);
+	assert_int_equal(hl_smp_call_function_single(leaver.id, count, &ran, false), 0);
+	assert_int_equal(hl_smp_call_function_single(other.id, send_poll_inside, &leaver, true), 0);
+	stop(&leaver);
+	assert_int_equal(ran, 1);
+	start(&next);
+	assert_int_equal(next.id, leaver.id);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hl_smp_call_function_single(next.id, count, &ran, true), 0);
+	assert_int_equal(ran, 4);
+	stop(&next);
+	stop(&other);
+}
+
 /* ---- Threads that end ---- */
 
 static void end_the_thread(void *info)
@@ -415,6 +501,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_broadcast_too_deep_is_an_error),
 		TEST(a_full_queue_that_cannot_be_served_is_an_error),
+		TEST(who_waits_serves_also_those_that_rang_before),
+		TEST(functions_that_poll_while_their_cpu_leaves_change_nothing_for_the_next),
 		TEST(a_function_that_ends_the_thread_answers_threads_that_are_not_online),
 		TEST(the_next_owner_of_an_id_gets_its_own_answers),
 		TEST(a_fork_in_a_function_of_ones_own),
