@@ -354,6 +354,7 @@ static void receive(void *info)
 		put(message);
 	if (ends_it) {
 		count(&ends);
+		may_end = false; /* what is left runs while it ends */
 		pthread_exit(NULL);
 	}
 }
