@@ -68,7 +68,8 @@ static inline void hl_csd_init(struct hl_csd *csd, void (*func)(void *info), voi
 /*
  * hl_smp_call_function_single - runs func(info) on one CPU
  * @cpu: its id; the caller's own is allowed
- * @func: runs there; should be short
+ * @func: runs there; should be short. It may end its thread with pthread_exit(3), unless that
+ *	ends already, and then runs what it was sent
  * @info: handed to it
  * @wait: return when it has run
  *
@@ -167,7 +168,9 @@ struct hl_call_stall {
 /*
  * hl_call_stall_ms - when a waiting caller reports, and to whom
  * @ms: milliseconds, 0: never (as at first); reported again each time as many more passed
- * @report: called in the thread that waits; may be NULL
+ * @report: called in the thread that waits, with interrupts off at times; may be NULL
+ *
+ * Waiting is: for a call to be done, and for room in a queue, also without @wait.
  */
 HL_API void hl_call_stall_ms(unsigned ms, void (*report)(const struct hl_call_stall *stall));
 

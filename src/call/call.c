@@ -32,8 +32,7 @@ struct wait {
 	struct hl_ring *ring;
 	uint64_t number; /* of its mail, or its position in the queue */
 	const uint64_t *lost; /* numbers up to that nobody will run */
-	void (*func)(void *);
-	uint64_t began_ms, reported_ms;
+	struct hl_stall stall;
 };
 
 static uint64_t now_ms(void)
@@ -55,7 +54,7 @@ static void (*running_on(const struct hl_cpu *target))(void *)
 	return (void (*)(void *))(uintptr_t)func;
 }
 
-static void look_for_stall(struct wait *wait)
+void hl_look_for_stall(struct hl_stall *stall)
 {
 	unsigned ms = atomic_load_explicit(&stall_ms, memory_order_relaxed);
 	void (*report)(const struct hl_call_stall *) =
@@ -65,22 +64,21 @@ static void look_for_stall(struct wait *wait)
 	if (!ms || !report)
 		return;
 	now = now_ms();
-	if (!wait->began_ms)
-		wait->began_ms = wait->reported_ms = now;
-	if (now - wait->reported_ms < ms)
+	if (!stall->began_ms)
+		stall->began_ms = stall->reported_ms = now;
+	if (now - stall->reported_ms < ms)
 		return;
-	wait->reported_ms = now;
+	stall->reported_ms = now;
 
-	const struct hl_cpu *target = wait->ring->target;
-	struct hl_call_stall stall = {
-		.cpu = target->id,
-		.tid = atomic_load_explicit(&target->tid, memory_order_relaxed),
-		.sent = wait->func,
-		.running = running_on(target),
-		.waited_ms = now - wait->began_ms,
+	struct hl_call_stall told = {
+		.cpu = stall->target->id,
+		.tid = atomic_load_explicit(&stall->target->tid, memory_order_relaxed),
+		.sent = stall->sent,
+		.running = running_on(stall->target),
+		.waited_ms = now - stall->began_ms,
 	};
 
-	report(&stall);
+	report(&told);
 }
 
 /* A target that leaves runs what it was sent; in a child of fork there is none that could. */
@@ -92,7 +90,7 @@ static bool is_lost(const struct wait *wait)
 /* Once in a while. */
 static void look(struct wait *wait, unsigned looks)
 {
-	look_for_stall(wait);
+	hl_look_for_stall(&wait->stall);
 	hl_cpu_kick(wait->ring->target); /* its signal may have found no room */
 	if (looks > LOOKS_TO_YIELD)
 		sched_yield();
@@ -125,7 +123,7 @@ static int wait_for_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(v
 		.ring = ring,
 		.number = number,
 		.lost = &ring->mail_lost,
-		.func = func,
+		.stall = { .target = ring->target, .sent = func },
 	};
 
 	/* A fork says that it is done, to free the place. */
@@ -200,17 +198,27 @@ static void answer_it(void *arg)
 static void run_answered(void *arg)
 {
 	struct answered *call = arg;
+	struct hl_running *running = &hl_inbox_of(hl_this_cpu)->running[hl_this_cpu->depth - 1];
 
+	/* What a report of a stall is to name. */
+	atomic_store_explicit(&running->func, hl_word_of(call->func), memory_order_relaxed);
 	/* The function may end the thread. */
 	pthread_cleanup_push(answer_it, call);
 	call->func(call->info);
 	pthread_cleanup_pop(1);
 }
 
+void (*hl_sent_by_caller(uint64_t word, void *info))(void *)
+{
+	void (*func)(void *) = (void (*)(void *))(uintptr_t)(word & HL_WORD_FUNC);
+
+	return func == run_answered ? ((const struct answered *)info)->func : func;
+}
+
 static int call_answered(struct hl_cpu *me, struct hl_cpu *target, void (*func)(void *), void *info)
 {
 	struct answered call = { .func = func, .info = info };
-	struct wait wait = { .func = func };
+	struct wait wait = { .stall = { .target = target, .sent = func } };
 	int rc = send(me, target, hl_word_of(run_answered), &call, &wait.ring, &wait.number, NULL);
 
 	if (rc)

@@ -212,8 +212,10 @@ static uint32_t attention_of(const struct hl_ring *ring)
 
 /* Waits until the queue has room. -ENXIO: nobody will make any; -EDEADLK: this CPU cannot
  * serve meanwhile, for which the target may be waiting. */
-static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
+static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(void *))
 {
+	struct hl_stall stall = { .target = ring->target, .sent = sent };
+
 	for (unsigned spins = 0;; spins++) {
 		uint64_t wanted = spins < SPINS_FOR_MORE ? HL_TELL_ROOM : 1;
 
@@ -230,6 +232,7 @@ static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me)
 		if (spins < SPINS) {
 			hl_relax();
 		} else {
+			hl_look_for_stall(&stall);
 			hl_cpu_kick(ring->target); /* its signal may have found no room */
 			sched_yield();
 		}
@@ -261,7 +264,7 @@ int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *i
 	if (me)
 		hl_irq_disable(me);
 	if (__builtin_expect(is_full(ring), 0))
-		rc = wait_for_room(ring, me);
+		rc = wait_for_room(ring, me, hl_sent_by_caller(word, info));
 	if (!rc) {
 		*position = ring->tail;
 		if (csd) {
@@ -310,7 +313,7 @@ unsigned hl_ring_send_some(struct hl_ring *ring, struct hl_cpu *me, const struct
 		hl_irq_disable(me);
 	while (sent < n && !*rc) {
 		if (is_full(ring))
-			*rc = wait_for_room(ring, me);
+			*rc = wait_for_room(ring, me, calls[sent].func);
 		if (!*rc)
 			sent += put_some(ring, calls + sent, n - sent, rc);
 	}

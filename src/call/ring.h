@@ -236,6 +236,20 @@ static inline bool hl_is_behind(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) > 0;
 }
 
+/* call.c */
+
+/* How long somebody waits for a target, and what for: all else zeroed at first. */
+struct hl_stall {
+	const struct hl_cpu *target;
+	void (*sent)(void *info);
+	uint64_t began_ms, reported_ms;
+};
+
+/* Tells the program of a wait that lasts too long, if it wants to know. */
+void hl_look_for_stall(struct hl_stall *stall);
+/* The function that was sent by a caller: of messages that wrap one, the one inside. */
+void (*hl_sent_by_caller(uint64_t word, void *info))(void *info);
+
 /* receive.c */
 
 /* Runs a function on the calling CPU as if it had been sent: one deeper, interrupts off.

@@ -234,8 +234,8 @@ static void what_was_sent_before_it_leaves_has_run(void **state)
 
 		start(&poller);
 		for (int k = 0; k < 10; k++)
-			assert_int_equal(
-				hl_smp_call_function_single(poller.id, count, &ran, false), 0);
+			assert_int_equal(hl_smp_call_function_single(poller.id, count, &ran, false),
+					 0);
 		stop(&poller);
 		assert_int_equal(ran, 10);
 	}
@@ -483,6 +483,79 @@ static void a_cpu_that_does_not_answer_is_named(void **state)
 	stop(&poller);
 }
 
+static void fill(struct poller *poller, atomic_int *ran)
+{
+	for (int i = 0; i <= HL_CALL_QUEUE; i++)
+		assert_int_equal(hl_smp_call_function_single(poller->id, count, ran, false), 0);
+}
+
+static void a_cpu_that_makes_no_room_is_named(void **state)
+{
+	struct poller poller;
+	atomic_int ran = 0;
+	int rounds = 0;
+
+	(void)state;
+	start(&poller);
+	stalled = &poller;
+	stall_seen = (struct hl_call_stall){ .cpu = -1 };
+	hl_call_stall_ms(1, end_the_stall);
+	for (; stall_seen.cpu < 0; rounds++) {
+		atomic_store(&poller.hold, true);
+		fill(&poller, &ran);
+	}
+	hl_call_stall_ms(0, NULL);
+	assert_int_equal(stall_seen.cpu, poller.id);
+	assert_true(stall_seen.sent == count);
+	stop(&poller);
+	assert_int_equal(ran, rounds * (HL_CALL_QUEUE + 1));
+}
+
+static atomic_bool holding, reported;
+static void (*_Atomic running_seen)(void *);
+
+static void note_what_runs(const struct hl_call_stall *stall)
+{
+	if (!atomic_load(&holding))
+		return;
+	atomic_store(&running_seen, stall->running);
+	atomic_store(&reported, true);
+}
+
+static void hold_until_reported(void *info)
+{
+	(void)info;
+	atomic_store(&holding, true);
+	while (!atomic_load(&reported))
+		sched_yield();
+}
+
+static void *hold_from_outside(void *arg)
+{
+	return (void *)(intptr_t)hl_smp_call_function_single(*(int *)arg, hold_until_reported, NULL,
+							     true);
+}
+
+static void the_function_that_keeps_a_cpu_is_named(void **state)
+{
+	struct poller poller;
+	pthread_t outside;
+	void *rc;
+	int id;
+
+	(void)state;
+	start(&poller);
+	id = poller.id;
+	hl_call_stall_ms(1, note_what_runs);
+	/* Not what wraps it for callers that are not online. */
+	assert_int_equal(pthread_create(&outside, NULL, hold_from_outside, &id), 0);
+	pthread_join(outside, &rc);
+	hl_call_stall_ms(0, NULL);
+	assert_null(rc);
+	assert_true(running_seen == hold_until_reported);
+	stop(&poller);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, come_online, go_offline)
 
 int main(void)
@@ -506,6 +579,8 @@ int main(void)
 		TEST(threads_that_are_not_online_may_call),
 		TEST(nothing_that_was_sent_runs_in_a_child),
 		TEST(a_cpu_that_does_not_answer_is_named),
+		TEST(a_cpu_that_makes_no_room_is_named),
+		TEST(the_function_that_keeps_a_cpu_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, refuse_membarrier, NULL);
