@@ -331,8 +331,9 @@ int hl_ring_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *), 
 	int rc = -EBUSY;
 
 	hl_irq_disable(me);
-	/* Relaxed: who waited for it has acquired what it did. */
-	if (atomic_load_explicit(&mail->done, memory_order_relaxed) == ring->mail_sent) {
+	/* CALL_ANSWER, pairs with take_mail(): who waits for the last mail may be further out, and
+	 * not have seen yet that it was read. Without it what was read is written over. */
+	if (atomic_load_explicit(&mail->done, memory_order_acquire) == ring->mail_sent) {
 		*number = ++ring->mail_sent;
 		mail->after = ring->tail;
 		atomic_store_explicit(&mail->info, (uintptr_t)info, memory_order_relaxed);
