@@ -33,8 +33,8 @@ static void *poll_until_stopped(void *arg)
 
 	atomic_store(&poller->id, id);
 	while (!atomic_load(&poller->stop))
-		if (!atomic_load(&poller->hold))
-			hl_cpu_poll();
+		if (atomic_load(&poller->hold) || !hl_cpu_poll())
+			sched_yield(); /* there may be one processor */
 	hl_cpu_offline();
 	return NULL;
 }
@@ -239,6 +239,54 @@ static void what_was_sent_before_it_leaves_has_run(void **state)
 		stop(&poller);
 		assert_int_equal(ran, 10);
 	}
+}
+
+/* Only the task that runs when the call is sent ends before it runs. Counted, so that it holds on a machine that is busy, too. */
+static atomic_int tasks_ended, ended_before_it_ran;
+static atomic_bool no_more_tasks;
+
+static void note_tasks(void *info)
+{
+	(void)info;
+	atomic_store(&ended_before_it_ran, tasks_ended);
+}
+
+static void *work_through_tasks(void *arg)
+{
+	atomic_store((atomic_int *)arg, hl_cpu_online(0));
+	while (!atomic_load(&no_more_tasks)) {
+		for (volatile int i = 0; i < 20000; i++)
+			;
+		atomic_fetch_add(&tasks_ended, 1);
+		hl_cpu_poll();
+	}
+	hl_cpu_offline();
+	return NULL;
+}
+
+static void a_call_waits_for_one_task_and_not_for_all(void **state)
+{
+	atomic_int id = -1;
+	pthread_t worker;
+
+	(void)state;
+	atomic_store(&no_more_tasks, false);
+	assert_int_equal(pthread_create(&worker, NULL, work_through_tasks, &id), 0);
+	while (id < 0)
+		sched_yield();
+	for (int i = 0; i < 300; i++) {
+		int ended_when_sent;
+
+		atomic_store(&ended_before_it_ran, -1);
+		assert_int_equal(hl_smp_call_function_single(id, note_tasks, NULL, false), 0);
+		/* Not read before the message is there. */
+		ended_when_sent = atomic_fetch_add(&tasks_ended, 0);
+		while (ended_before_it_ran < 0)
+			;
+		assert_true(ended_before_it_ran <= ended_when_sent + 1);
+	}
+	atomic_store(&no_more_tasks, true);
+	pthread_join(worker, NULL);
 }
 
 /* ---- Waiting inside waiting ---- */
@@ -569,6 +617,7 @@ int main(void)
 		TEST(a_csd_may_be_freed_by_its_function),
 		TEST(every_call_runs_once_and_in_order),
 		TEST(what_was_sent_before_it_leaves_has_run),
+		TEST(a_call_waits_for_one_task_and_not_for_all),
 		TEST(waiting_cpus_serve_each_other_in_a_ring),
 		TEST(two_cpus_that_call_each_other_do_not_deadlock),
 		TEST(waiting_that_cannot_end_is_an_error),
