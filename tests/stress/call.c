@@ -3,8 +3,8 @@
  * Torture of CPUs and calls: threads come online, leave, end without leaving, end in a function
  * that was sent to them, fork, and hear of work in every way there is, while everyone calls
  * everyone in every way: waited for and not, with csds of the heap and csds that are sent again,
- * to one, to any, to many and to all, from functions that were sent, in chains of waits that close
- * to rings, and from threads that are not online.
+ * several at once, to one, to any, to many and to all, from functions that were sent, in chains
+ * of waits that close to rings, and from threads that are not online.
  *
  * Each message to one CPU has a number, and the target checks that they come once and in order.
  * The numbers are those of a sender, a target and the depth of functions inside each other at
@@ -205,15 +205,38 @@ static void receive_packed(void *info)
 	count(&ran);
 }
 
+static void *pack(int target)
+{
+	return (void *)(uintptr_t)((uint64_t)who << 32 | ++numbers(sent, who, target)->of[0]);
+}
+
+/* Several at once, at times more than a queue holds. */
+static void call_some(int target)
+{
+	struct hl_call calls[2 * HL_CALL_QUEUE];
+	unsigned n = dice(2 * HL_CALL_QUEUE);
+	int rc;
+
+	for (unsigned i = 0; i < n; i++)
+		calls[i] = (struct hl_call){ receive_packed, pack(target) };
+	rc = hl_smp_call_functions(target, calls, n);
+	if (rc < 0 && !is_refusal(rc))
+		count(&bad_results);
+	if (rc < 0)
+		rc = 0;
+	numbers(sent, who, target)->of[0] -= n - (unsigned)rc;
+	atomic_fetch_add(&accepted, (unsigned long)rc);
+	atomic_fetch_add(&refused, n - (unsigned)rc);
+}
+
 static void call_again(int target)
 {
 	struct hl_csd *csd = &place->csd[dice(CSDS)];
-	uint32_t *number = &numbers(sent, who, target)->of[0];
 	int rc;
 
 	if (hl_csd_in_flight(csd))
 		return;
-	hl_csd_init(csd, receive_packed, (void *)(uintptr_t)((uint64_t)who << 32 | ++*number));
+	hl_csd_init(csd, receive_packed, pack(target));
 	rc = hl_smp_call_function_single_async(target, csd);
 	account(target, 0, rc);
 }
@@ -385,7 +408,10 @@ static void send_somehow(void)
 			call_async(target, NOTHING);
 		break;
 	case 3:
-		call_again(target);
+		if (dice(2))
+			call_again(target);
+		else
+			call_some(target);
 		break;
 	case 4:
 	case 5:
