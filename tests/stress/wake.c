@@ -288,16 +288,20 @@ static void a_call_before_the_first_poll_runs(void **state)
 /* The thread that has left last, and lives on: nobody may signal it any more. */
 static atomic_int left_tid, astray, signals;
 
+static long (*next_syscall)(long, ...);
+
+__attribute__((constructor)) static void find_syscall(void)
+{
+	*(void **)&next_syscall = dlsym(RTLD_NEXT, "syscall");
+}
+
 /* The library's system calls come by here. A sender that is about to signal is slow: it is
  * given up for a while between what it read of its target and the signal. */
 long syscall(long number, ...)
 {
-	static long (*next)(long, ...);
 	long argument[6];
 	va_list list;
 
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "syscall");
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		argument[i] = va_arg(list, long);
@@ -309,8 +313,8 @@ long syscall(long number, ...)
 		if ((int)argument[1] == atomic_load(&left_tid))
 			atomic_fetch_add(&astray, 1);
 	}
-	return next(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-		    argument[5]);
+	return next_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+			    argument[5]);
 }
 
 static atomic_int senders_left;
