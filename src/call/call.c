@@ -145,6 +145,13 @@ static struct hl_cpu *find(int cpu, int *rc)
 	return *rc ? NULL : target;
 }
 
+/* The queue from a CPU to another; NULL: there is none yet. */
+static struct hl_ring *queue_of(const struct hl_cpu *me, int cpu)
+{
+	/* Relaxed: this CPU has made it, or its like before it. */
+	return atomic_load_explicit(&hl_inbox_of(me)->out[cpu], memory_order_relaxed);
+}
+
 /* The queue to a target, made if there is none; NULL: no memory. Threads that are not online
  * share one, and hold its lock. */
 static struct hl_ring *queue_to(struct hl_cpu *me, struct hl_cpu *target)
@@ -256,6 +263,10 @@ int hl_smp_call_function_single(int cpu, void (*func)(void *info), void *info, b
 
 	if (!func)
 		return -EINVAL;
+	/* To a CPU that was sent to before: whether it is there, the queue says. */
+	queue = me && !wait && hl_cpumask_valid(cpu) ? queue_of(me, cpu) : NULL;
+	if (__builtin_expect(queue != NULL, 1))
+		return hl_ring_send(queue, me, hl_word_of(func), info, &position, NULL);
 	target = find(cpu, &rc);
 	if (!target)
 		return rc;
@@ -392,8 +403,7 @@ static int wait_for_each(struct hl_cpu *me, const struct hl_cpumask *sent, void 
 
 	HL_FOR_EACH_CPU(cpu, sent)
 	{
-		struct hl_ring *queue =
-			atomic_load_explicit(&hl_inbox_of(me)->out[cpu], memory_order_relaxed);
+		struct hl_ring *queue = queue_of(me, cpu);
 
 		/* Later mail from further in has been waited for. */
 		if (wait_for_mail(queue, me, func, queue->mail_sent))

@@ -26,9 +26,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Lines of messages that are fetched ahead of the one that is read, once a few have come. */
-#define PREFETCH_LINES 4u
-
 /* Where a CPU looks while it runs what is in a queue: functions that look as well, in
  * between, are to go and see. */
 static const _Atomic(uint64_t) something = HL_LOOK_BIT;
@@ -50,30 +47,35 @@ static bool has_mail(const struct hl_ring *ring, uint64_t *word)
 	       !hl_is_behind(ring->mail.after, ring->taken);
 }
 
-/* Runs a function one deeper than what runs already, with a note of it. */
-static void run_noted(struct hl_cpu *me, struct hl_running *running, void (*func)(void *),
-		      void *info)
+/* What runs one deeper than what runs already. */
+static struct hl_running *begin_running(struct hl_cpu *me, struct hl_inbox *inbox)
 {
-	atomic_store_explicit(&running->func, (uint64_t)(uintptr_t)func, memory_order_relaxed);
-	me->depth++;
-	func(info);
+	return &inbox->running[me->depth++];
+}
+
+static void end_running(struct hl_cpu *me, struct hl_running *running)
+{
 	me->depth--;
 	atomic_store_explicit(&running->func, 0, memory_order_relaxed);
 }
 
-static void run(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *mail, uint64_t word,
-		uintptr_t info)
+static void run(struct hl_running *running, uint64_t word, uintptr_t info)
 {
-	struct hl_running *running = &inbox->running[me->depth];
+	uintptr_t func = word & HL_WORD_FUNC;
 
-	running->mail = mail;
-	run_noted(me, running, (void (*)(void *))(uintptr_t)(word & HL_WORD_FUNC), (void *)info);
+	atomic_store_explicit(&running->func, func, memory_order_relaxed);
+	((void (*)(void *))func)((void *)info);
 }
 
 void hl_run_here(struct hl_cpu *me, void (*func)(void *), void *info)
 {
+	struct hl_running *running;
+
 	hl_irq_disable(me);
-	run(me, hl_inbox_of(me), NULL, hl_word_of(func), (uintptr_t)info);
+	running = begin_running(me, hl_inbox_of(me));
+	running->mail = NULL;
+	run(running, hl_word_of(func), (uintptr_t)info);
+	end_running(me, running);
 	hl_irq_enable(me);
 }
 
@@ -99,92 +101,101 @@ static void tell_room(struct hl_ring *ring)
 	atomic_store_explicit(&ring->head, ring->taken, memory_order_release);
 }
 
-/* Whether somebody asks if this message has begun to run: the owner of a csd, or who sent
- * it to a CPU that leaves. The sender itself needs to know once in a while. */
-static bool must_tell(const struct hl_ring *ring, uint64_t word, bool leaving)
-{
-	return word & HL_WORD_CSD || leaving || ring->taken % HL_TELL_ROOM == 0;
-}
-
-/* How many functions ran: none if the sender took it back. */
-static unsigned take_message(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring,
-			     uint64_t word)
+/* How many functions ran: none if the sender took it back. Somebody may ask whether it has
+ * begun: the owner of a csd, or who sent it to a CPU that leaves. */
+static unsigned take_message(struct hl_ring *ring, struct hl_running *running, uint64_t word,
+			     bool leaving)
 {
 	struct hl_slot *slot = hl_slot_of(ring, ring->taken);
 	uintptr_t info = atomic_load_explicit(&slot->info, memory_order_relaxed);
-	bool ours = word & HL_WORD_FUNC, leaving = leaves(me);
+	bool ours = word & HL_WORD_FUNC;
 
-	if (ours && leaving)
+	if (__builtin_expect(leaving, 0) && ours)
 		ours = claim(&slot->word, word);
 	ring->taken++;
-	if (must_tell(ring, word, leaving))
+	if (__builtin_expect(word & HL_WORD_CSD || leaving || ring->taken % HL_TELL_ROOM == 0, 0))
 		tell_room(ring);
 	if (ours)
-		run(me, inbox, NULL, word, info);
+		run(running, word, info);
 	return ours;
 }
 
-static unsigned take_mail(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring,
-			  uint64_t word)
+static unsigned take_mail(struct hl_ring *ring, struct hl_running *running, uint64_t word,
+			  bool leaving)
 {
 	struct hl_mail *mail = &ring->mail;
 	uintptr_t info = atomic_load_explicit(&mail->info, memory_order_relaxed);
 
-	if (leaves(me) && !claim(&mail->word, word))
+	if (leaving && !claim(&mail->word, word))
 		return 0;
 	ring->mail_taken++;
-	run(me, inbox, ring, word, info);
+	running->mail = ring;
+	run(running, word, info);
+	running->mail = NULL;
 	/* CALL_ANSWER, pairs with wait_for() */
 	atomic_store_explicit(&mail->done, ring->mail_taken, memory_order_release);
 	return 1;
 }
 
+/* While the queue is served, functions that look as well are to go and see. false: they are
+ * being served already, further out. */
+static bool look_meanwhile(struct hl_ring *ring)
+{
+	if (!ring->look || ring->look->word == &something)
+		return false;
+	ring->look->idle = 0;
+	ring->look->word = &something;
+	return true;
+}
+
 static void look_for_next(struct hl_ring *ring)
 {
-	if (!ring->look)
-		return;
 	ring->look[0].word = &hl_slot_of(ring, ring->taken)->word;
 	ring->look[0].idle = hl_lap_of(ring->taken) ^ HL_LOOK_BIT;
 	ring->look[1].word = &ring->mail.word;
 	ring->look[1].idle = hl_mail_lap_of(ring->mail_taken);
 }
 
-/* Functions that look as well are to go and see. */
-static void look_meanwhile(struct hl_ring *ring)
+static unsigned take_all(struct hl_cpu *me, struct hl_ring *ring, struct hl_running *running)
 {
-	if (!ring->look)
-		return;
-	ring->look[0].idle = 0;
-	ring->look[0].word = &something;
+	bool leaving = leaves(me);
+	unsigned n = 0;
+
+	running->mail = NULL;
+	for (unsigned looks = 0; looks < HL_RING_SLOTS; looks++) {
+		uint64_t word, mail;
+		/* In this order: mail that is there was sent before a message that is. */
+		bool there = is_there(ring, &word);
+
+		if (__builtin_expect(has_mail(ring, &mail), 0))
+			n += take_mail(ring, running, mail, leaving);
+		else if (there)
+			n += take_message(ring, running, word, leaving);
+		else
+			break;
+	}
+	return n;
 }
 
 /* Runs what a sender has sent, one queueful at most, so that others have their turn. A
  * function may serve the same sender itself. */
 static unsigned drain(struct hl_cpu *me, struct hl_inbox *inbox, struct hl_ring *ring)
 {
-	unsigned n = 0, looks;
+	struct hl_running *running;
+	uint64_t word;
+	bool looks;
+	unsigned n;
 
 	HL_DELAY(drain);
-	for (looks = 0; looks < HL_RING_SLOTS; looks++) {
-		uint64_t word, mail;
-		/* In this order: mail that is there was sent before a message that is. */
-		bool there = is_there(ring, &word), mail_first = has_mail(ring, &mail);
-
-		if (!there && !mail_first)
-			break;
-		look_meanwhile(ring);
-		if (mail_first)
-			n += take_mail(me, inbox, ring, mail);
-		else
-			n += take_message(me, inbox, ring, word);
-		if (looks && ring->taken % HL_SLOTS_A_LINE == 0)
-			hl_prefetch(
-				hl_slot_of(ring, ring->taken + PREFETCH_LINES * HL_SLOTS_A_LINE));
-	}
-	if (looks) {
-		tell_room(ring);
+	if (!is_there(ring, &word) && !has_mail(ring, &word))
+		return 0;
+	looks = look_meanwhile(ring);
+	running = begin_running(me, inbox);
+	n = take_all(me, ring, running);
+	end_running(me, running);
+	tell_room(ring);
+	if (looks && ring->look) /* a function may have forked */
 		look_for_next(ring);
-	}
 	return n;
 }
 

@@ -36,8 +36,8 @@
 
 /* Spins before the processor is given to somebody else, who may be the target. */
 #define SPINS 2000
-/* For so long it is waited for several places in a full queue: the line that tells of them
- * comes once for all. */
+/* For so long it is waited for half of a full queue: the line that tells of it comes once for
+ * all. */
 #define SPINS_FOR_MORE 200
 /* Queues for which room is asked of the system at once; what is not used is not touched. */
 #define SPARE_RINGS 32u
@@ -199,25 +199,14 @@ static int attend(struct hl_ring *ring, bool (*take_back)(struct hl_ring *, uint
 	return 0;
 }
 
-/* What the target wants done beside what was sent. */
-static uint32_t attention_of(const struct hl_ring *ring)
-{
-	HL_DELAY(sent);
-	/* CALL_ATTENTION: the target has this thread fence, but not its compiler */
-	atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&ring->attention, memory_order_relaxed);
-}
-
 /* ---- The queue ---- */
 
-/* Waits until the queue has room. -ENXIO: nobody will make any; -EDEADLK: this CPU cannot
- * serve meanwhile, for which the target may be waiting. */
-static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(void *))
+int hl_ring_wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(void *))
 {
 	struct hl_stall stall = { .target = ring->target, .sent = sent };
 
 	for (unsigned spins = 0;; spins++) {
-		uint64_t wanted = spins < SPINS_FOR_MORE ? HL_TELL_ROOM : 1;
+		uint64_t wanted = spins < SPINS_FOR_MORE ? HL_RING_SLOTS / 2 : 1;
 
 		/* CALL_ROOM, pairs with receive.c */
 		ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
@@ -227,7 +216,7 @@ static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(v
 			return -ENXIO;
 		if (me && me->depth >= HL_MAX_NESTED)
 			return -EDEADLK;
-		if (me)
+		if (me && hl_cpu_hears(me))
 			hl_cpu_serve(me);
 		if (spins < SPINS) {
 			hl_relax();
@@ -239,46 +228,9 @@ static int wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(v
 	}
 }
 
-static bool is_full(const struct hl_ring *ring)
+int hl_ring_attend(struct hl_ring *ring, uint64_t position)
 {
-	return ring->tail - ring->head_seen >= HL_RING_SLOTS;
-}
-
-static void put(struct hl_ring *ring, uint64_t word, void *info)
-{
-	uint64_t tail = ring->tail;
-	struct hl_slot *slot = hl_slot_of(ring, tail);
-
-	atomic_store_explicit(&slot->info, (uintptr_t)info, memory_order_relaxed);
-	/* CALL_MESSAGE, pairs with receive.c */
-	atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
-	ring->tail = tail + 1;
-}
-
-int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
-		 uint64_t *position, struct hl_csd *csd)
-{
-	int rc = 0;
-
-	/* A function that interrupts this one may send to the same CPU. */
-	if (me)
-		hl_irq_disable(me);
-	if (__builtin_expect(is_full(ring), 0))
-		rc = wait_for_room(ring, me, hl_sent_by_caller(word, info));
-	if (!rc) {
-		*position = ring->tail;
-		if (csd) {
-			csd->queue = ring;
-			csd->position = ring->tail;
-			word |= HL_WORD_CSD;
-		}
-		put(ring, word, info);
-		if (__builtin_expect(attention_of(ring), 0))
-			rc = attend(ring, cancel, *position);
-	}
-	if (me)
-		hl_irq_enable(me);
-	return rc;
+	return attend(ring, cancel, position);
 }
 
 /* As many as there is room for; how many will run, *rc why it is not all. They are taken in
@@ -290,8 +242,8 @@ static unsigned put_some(struct hl_ring *ring, const struct hl_call *calls, unsi
 	if (n > room)
 		n = (unsigned)room;
 	for (unsigned i = 0; i < n; i++)
-		put(ring, hl_word_of(calls[i].func), calls[i].info);
-	if (__builtin_expect(attention_of(ring), 0)) {
+		hl_ring_put(ring, hl_word_of(calls[i].func), calls[i].info);
+	if (__builtin_expect(hl_ring_attention(ring), 0)) {
 		for (; n; n--) {
 			int one = attend(ring, cancel, first + n - 1);
 
@@ -306,19 +258,17 @@ static unsigned put_some(struct hl_ring *ring, const struct hl_call *calls, unsi
 unsigned hl_ring_send_some(struct hl_ring *ring, struct hl_cpu *me, const struct hl_call *calls,
 			   unsigned n, int *rc)
 {
+	bool irq = hl_irq_save(me);
 	unsigned sent = 0;
 
 	*rc = 0;
-	if (me)
-		hl_irq_disable(me);
 	while (sent < n && !*rc) {
-		if (is_full(ring))
-			*rc = wait_for_room(ring, me, calls[sent].func);
+		if (hl_ring_is_full(ring))
+			*rc = hl_ring_wait_for_room(ring, me, calls[sent].func);
 		if (!*rc)
 			sent += put_some(ring, calls + sent, n - sent, rc);
 	}
-	if (me)
-		hl_irq_enable(me);
+	hl_irq_restore(me, irq);
 	return sent;
 }
 
@@ -328,9 +278,9 @@ int hl_ring_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *), 
 		 uint64_t *number)
 {
 	struct hl_mail *mail = &ring->mail;
+	bool irq = hl_irq_save(me);
 	int rc = -EBUSY;
 
-	hl_irq_disable(me);
 	/* CALL_ANSWER, pairs with take_mail(): who waits for the last mail may be further out, and
 	 * not have seen yet that it was read. Without it what was read is written over. */
 	if (atomic_load_explicit(&mail->done, memory_order_acquire) == ring->mail_sent) {
@@ -341,9 +291,9 @@ int hl_ring_mail(struct hl_ring *ring, struct hl_cpu *me, void (*func)(void *), 
 		atomic_store_explicit(&mail->word, hl_word_of(func) | hl_mail_lap_of(*number),
 				      memory_order_release);
 		rc = 0;
-		if (__builtin_expect(attention_of(ring), 0))
+		if (__builtin_expect(hl_ring_attention(ring), 0))
 			rc = attend(ring, cancel_mail, *number);
 	}
-	hl_irq_enable(me);
+	hl_irq_restore(me, irq);
 	return rc;
 }

@@ -124,7 +124,7 @@ _Static_assert(HL_RING_SLOTS % HL_SLOTS_A_LINE == 0, "whole lines of messages");
 /* Queues that are looked into without a bell; one look is left for others. */
 #define HL_DIRECT ((HL_MAX_LOOKS - 1) / 2)
 /* Messages that are taken out before the sender is told, while there are more. */
-#define HL_TELL_ROOM 16u
+#define HL_TELL_ROOM (HL_RING_SLOTS / 4)
 _Static_assert(HL_RING_SLOTS % HL_TELL_ROOM == 0, "the last of a lap is told");
 /* Functions inside each other on one CPU. */
 #define HL_MAX_NESTED 64u
@@ -204,6 +204,11 @@ static inline struct hl_slot *hl_slot_of(struct hl_ring *ring, uint64_t position
 	return &ring->slot[position % HL_RING_SLOTS];
 }
 
+/* call.c */
+
+/* The function that was sent by a caller: of messages that wrap one, the one inside. */
+void (*hl_sent_by_caller(uint64_t word, void *info))(void *info);
+
 /* ring.c */
 
 /* The queue from the calling CPU (NULL: a thread that is not online) to the target, made if there
@@ -211,13 +216,75 @@ static inline struct hl_slot *hl_slot_of(struct hl_ring *ring, uint64_t position
 struct hl_ring *hl_ring_get(struct hl_cpu *me, struct hl_cpu *target,
 			    struct hl_ring *_Atomic *place);
 
+/* Waits until the queue has room for what is to be sent. -ENXIO: nobody will make any;
+ * -EDEADLK: this CPU cannot serve meanwhile, for which the target may be waiting. */
+int hl_ring_wait_for_room(struct hl_ring *ring, struct hl_cpu *me, void (*sent)(void *));
+
+/* Tells whoever has to be told of a message. 0; -ENXIO: nobody was there, it is taken back. */
+int hl_ring_attend(struct hl_ring *ring, uint64_t position);
+
+static inline bool hl_ring_is_full(const struct hl_ring *ring)
+{
+	return ring->tail - ring->head_seen >= HL_RING_SLOTS;
+}
+
+/* The target has read the lines ahead a lap ago and has to give each of them up, which takes
+ * as long as a call: it is asked for them early. */
+#define HL_LINES_AHEAD 4u
+
+static inline void hl_ring_put(struct hl_ring *ring, uint64_t word, void *info)
+{
+	uint64_t tail = ring->tail;
+	struct hl_slot *slot = hl_slot_of(ring, tail);
+
+	atomic_store_explicit(&slot->info, (uintptr_t)info, memory_order_relaxed);
+	/* CALL_MESSAGE, pairs with is_there() in receive.c */
+	atomic_store_explicit(&slot->word, word | hl_lap_of(tail), memory_order_release);
+	ring->tail = ++tail;
+	if (tail % HL_SLOTS_A_LINE == 0) {
+		tail += HL_LINES_AHEAD * HL_SLOTS_A_LINE;
+		if (tail - ring->head_seen <= HL_RING_SLOTS)
+			hl_prefetchw(hl_slot_of(ring, tail));
+	}
+}
+
+/* What the target wants done beside what was sent. */
+static inline uint32_t hl_ring_attention(const struct hl_ring *ring)
+{
+	HL_DELAY(sent);
+	/* CALL_ATTENTION: the target has this thread fence, but not its compiler */
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ring->attention, memory_order_relaxed);
+}
+
 /*
  * Puts a message in and tells its position. 0; -ENXIO: nobody is there, it will not run.
  * me: the calling CPU, which serves itself while there is no room; NULL: not online.
  * csd: whose message it is; told where it goes before anybody can run it; may be NULL.
  */
-int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
-		 uint64_t *position, struct hl_csd *csd);
+static inline int hl_ring_send(struct hl_ring *ring, struct hl_cpu *me, uint64_t word, void *info,
+			       uint64_t *position, struct hl_csd *csd)
+{
+	/* A function that interrupts this one may send to the same CPU. */
+	bool irq = hl_irq_save(me);
+	int rc = 0;
+
+	if (__builtin_expect(hl_ring_is_full(ring), 0))
+		rc = hl_ring_wait_for_room(ring, me, hl_sent_by_caller(word, info));
+	if (__builtin_expect(!rc, 1)) {
+		*position = ring->tail;
+		if (csd) {
+			csd->queue = ring;
+			csd->position = ring->tail;
+			word |= HL_WORD_CSD;
+		}
+		hl_ring_put(ring, word, info);
+		if (__builtin_expect(hl_ring_attention(ring), 0))
+			rc = hl_ring_attend(ring, *position);
+	}
+	hl_irq_restore(me, irq);
+	return rc;
+}
 
 /* The same for messages that nobody waits for; how many will run, *rc why it is not all. */
 unsigned hl_ring_send_some(struct hl_ring *ring, struct hl_cpu *me, const struct hl_call *calls,
@@ -247,8 +314,6 @@ struct hl_stall {
 
 /* Tells the program of a wait that lasts too long, if it wants to know. */
 void hl_look_for_stall(struct hl_stall *stall);
-/* The function that was sent by a caller: of messages that wrap one, the one inside. */
-void (*hl_sent_by_caller(uint64_t word, void *info))(void *info);
 
 /* receive.c */
 

@@ -154,6 +154,22 @@ static inline void hl_irq_enable(struct hl_cpu *me)
 		hl_irq_deferred(me);
 }
 
+/* The same for what is done often, in a thread that may be none (NULL): nothing unless
+ * it is interruptible. A signal that comes when it is not runs nothing. */
+static inline bool hl_irq_save(struct hl_cpu *me)
+{
+	if (!me || !(atomic_load_explicit(&me->how, memory_order_relaxed) & HL_HOW_INTERRUPT))
+		return false;
+	hl_irq_disable(me);
+	return true;
+}
+
+static inline void hl_irq_restore(struct hl_cpu *me, bool saved)
+{
+	if (saved)
+		hl_irq_enable(me);
+}
+
 /* ---- barrier.c ---- */
 
 /* Whether hl_barrier_all() can be had; decided once. */

@@ -51,8 +51,10 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 
 	(void)signo;
 	(void)info;
-	/* It may have left while the signal was on its way. */
-	if (me && me->irq_off)
+	/* It may have left while the signal was on its way, or want no more: hl_irq_save(). */
+	if (me && !(atomic_load_explicit(&me->how, memory_order_relaxed) & HL_HOW_INTERRUPT))
+		atomic_store_explicit(&me->interrupting, 0, memory_order_release);
+	else if (me && me->irq_off)
 		me->deferred = 1;
 	else if (me)
 		serve_signal(me);
