@@ -11,6 +11,7 @@ extern const struct bench_experiment bench_csd_align;
 extern const struct bench_experiment bench_call_many;
 extern const struct bench_experiment bench_call_latency;
 extern const struct bench_experiment bench_call_throughput;
+extern const struct bench_experiment bench_cpu_poll;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

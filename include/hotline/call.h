@@ -35,7 +35,7 @@
 #include <hotline/cpumask.h>
 
 /* Messages that a queue between two CPUs holds. */
-#define HL_CALL_QUEUE 128
+#define HL_CALL_QUEUE 256
 
 /*
  * struct hl_csd - a call that its owner keeps: what to run, and whether it is on its way

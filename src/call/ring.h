@@ -37,6 +37,16 @@ _Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
 #define HL_WORD_CSD ((uint64_t)1 << 62)
 #define HL_WORD_FUNC (((uint64_t)1 << 62) - 1)
 
+/* For a benchmark alone, HL_LAYOUT_CSD=0: as if messages were aligned to a word, and not to
+ * their size. The mail and every fourth message begin a word before the end of a line. */
+#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
+#define HL_MAIL_ALIGNED
+#define HL_BEFORE_THE_END(what) char before_##what[HL_CACHE_LINE - sizeof(uint64_t)];
+#else
+#define HL_MAIL_ALIGNED __attribute__((aligned(4 * sizeof(uint64_t))))
+#define HL_BEFORE_THE_END(what)
+#endif
+
 /* A message that is waited for, and its answer: the line goes to the target and comes back. One
  * that is written by the target alone, for the answer, would have to be fetched as well as
  * sent by each of the two: twice the time. */
@@ -47,20 +57,12 @@ struct hl_mail {
 	uint64_t after; /* messages of the queue that were sent before it */
 	/* Written by the target, read by the sender. */
 	_Atomic(uint64_t) done; /* number of the last one that has run */
-};
+} HL_MAIL_ALIGNED;
 
 /* ring.attention: what a sender does beside leaving its message; 0: nothing. */
 #define HL_ATTENTION_BELL 0x1u /* ring the bell: this queue is not polled directly */
 #define HL_ATTENTION_FENCE 0x2u /* fence and kick: the CPU may sleep or wants a signal */
 #define HL_ATTENTION_OFFLINE 0x4u /* nobody is there */
-
-/* For a benchmark alone: as if messages were aligned to a word, and not to their size.
- * The mail and every fourth message begin a word before the end of a line. */
-#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
-#define HL_BEFORE_THE_END(what) char before_##what[HL_CACHE_LINE - sizeof(uint64_t)];
-#else
-#define HL_BEFORE_THE_END(what)
-#endif
 
 /* Between one sender and one target, for good: positions never begin anew. */
 struct hl_ring {
@@ -230,7 +232,7 @@ static inline bool hl_ring_is_full(const struct hl_ring *ring)
 
 /* The target has read the lines ahead a lap ago and has to give each of them up, which takes
  * as long as a call: it is asked for them early. */
-#define HL_LINES_AHEAD 4u
+#define HL_LINES_AHEAD 8u
 
 static inline void hl_ring_put(struct hl_ring *ring, uint64_t word, void *info)
 {

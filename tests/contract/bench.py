@@ -29,6 +29,7 @@ EXPERIMENTS = {
                                "one-sender-burst": "messages_per_second",
                                "many-senders": "messages_per_second",
                                "many-senders-burst": "messages_per_second"}),
+    "cpu-poll": ("O1", {f"senders-{n}": "ns_per_call" for n in (0, 1, 2, 4, 8, 64)}),
 }
 MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eventfd"]
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]
@@ -43,6 +44,7 @@ ROWS = {
     ("call-throughput", "one-sender-burst"): QUEUES,
     ("call-throughput", "many-senders"): MANY,
     ("call-throughput", "many-senders-burst"): MANY,
+    **{("cpu-poll", f"senders-{n}"): [] for n in (0, 1, 2, 4, 8, 64)},
 }
 
 
