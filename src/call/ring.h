@@ -21,13 +21,23 @@
 _Static_assert(HL_RING_START % (2 * HL_RING_SLOTS) == 0, "zeroed slots hold no message");
 #define HL_SLOTS_A_LINE ((uint64_t)HL_CACHE_LINE / 16)
 
+/* For a benchmark alone, HL_LAYOUT_CSD=0: as if messages were aligned to a word, and not to
+ * their size. The mail and every fourth message begin a word before the end of a line. */
+#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
+#define HL_MESSAGE_ALIGNED(bytes)
+#define HL_BEFORE_THE_END(what) char before_##what[HL_CACHE_LINE - sizeof(uint64_t)];
+#else
+#define HL_MESSAGE_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define HL_BEFORE_THE_END(what)
+#endif
+
 /* A message: four a line. The word is the function and, in its top bits, what is to be
  * known of the message; it is written last and tells that the message is there. */
 struct hl_slot {
 	_Atomic(uint64_t) word;
 	_Atomic(uintptr_t) info;
 	uint32_t pad[sizeof(void *) == 8 ? 0 : 1];
-};
+} HL_MESSAGE_ALIGNED(16);
 _Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
 
 /* The lap in which a word was written: the reader need not clear it, and the writer
@@ -36,16 +46,6 @@ _Static_assert(sizeof(struct hl_slot) == 16, "four messages a line of 64");
 /* Somebody keeps a csd of it, and is to know when it begins to run. */
 #define HL_WORD_CSD ((uint64_t)1 << 62)
 #define HL_WORD_FUNC (((uint64_t)1 << 62) - 1)
-
-/* For a benchmark alone, HL_LAYOUT_CSD=0: as if messages were aligned to a word, and not to
- * their size. The mail and every fourth message begin a word before the end of a line. */
-#if defined(HL_LAYOUT_CSD) && !HL_LAYOUT_CSD
-#define HL_MAIL_ALIGNED
-#define HL_BEFORE_THE_END(what) char before_##what[HL_CACHE_LINE - sizeof(uint64_t)];
-#else
-#define HL_MAIL_ALIGNED __attribute__((aligned(4 * sizeof(uint64_t))))
-#define HL_BEFORE_THE_END(what)
-#endif
 
 /* A message that is waited for, and its answer: the line goes to the target and comes back. One
  * that is written by the target alone, for the answer, would have to be fetched as well as
@@ -57,7 +57,7 @@ struct hl_mail {
 	uint64_t after; /* messages of the queue that were sent before it */
 	/* Written by the target, read by the sender. */
 	_Atomic(uint64_t) done; /* number of the last one that has run */
-} HL_MAIL_ALIGNED;
+} HL_MESSAGE_ALIGNED(32);
 
 /* ring.attention: what a sender does beside leaving its message; 0: nothing. */
 #define HL_ATTENTION_BELL 0x1u /* ring the bell: this queue is not polled directly */
