@@ -9,6 +9,7 @@ members are named like locks, counts and pads is compiled behind the definitions
 needs: size, alignment, the members of the original, and that apart is what should be."""
 
 import argparse
+import collections
 import os
 import random
 import re
@@ -144,7 +145,8 @@ class Proposal:
             return  # Nobody can ask where that is.
         (a, a_end), (b, b_end) = [
             (f"{self._offset(name)} / {self.apart}",
-             f"({self._offset(name)} + {self._size_of(name)} - 1) / {self.apart}")
+             # Marks of groups have no size.
+             f"({self._offset(name)} + ({self._size_of(name)} ?: 1) - 1) / {self.apart}")
             for name in names]
         yield f"{a_end} < {b} || {b_end} < {a}", f"{one} and {other} are apart"
 
@@ -171,6 +173,10 @@ class Proposal:
 def proposals(document, options):
     """Those with a text that is a program's own: what a compiler made cannot be written."""
     by_id = {one["id"]: one for one in document["types"]}
+    names = collections.Counter((one["kind"], one["name"]) for one in document["types"])
+    # A program may have two types of one name: which is meant, C cannot say.
+    twice = re.compile("|".join(rf"\b{kind} {re.escape(name)}\b" for (kind, name), n in names.items()
+                                if n > 1 and re.fullmatch(r"\w+", name)) or "(?!)")
     bits = {member["name"] for one in document["types"] for member in walk(one["members"])
             if member["bit_size"]}
     for fault in document["faults"]:
@@ -178,7 +184,7 @@ def proposals(document, options):
         if not fault["proposal"] or not fault["proposal"]["text"]:
             continue
         if "<" in subject["name"] or subject.get("scope") or "vptr" in fault["proposal"]["text"] \
-                or "(anonymous" in subject["name"]:
+                or "(anonymous" in subject["name"] or twice.search(fault["proposal"]["text"]):
             continue
         yield Proposal(fault, subject, bits, options)
 
