@@ -35,7 +35,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const struct hl_cpu_room *hl_cpu_room;
+/* A program that is linked statically and sends nothing has no room above. */
+static int nothing_to_make(struct hl_cpu *cpu)
+{
+	(void)cpu;
+	return 0;
+}
+
+static void nothing(struct hl_cpu *cpu)
+{
+	(void)cpu;
+}
+
+static unsigned nothing_ran(struct hl_cpu *cpu)
+{
+	(void)cpu;
+	return 0;
+}
+
+static bool nothing_pending(struct hl_cpu *cpu)
+{
+	(void)cpu;
+	return false;
+}
+
+static const struct hl_cpu_room no_room = {
+	.online = nothing_to_make,
+	.sweep = nothing,
+	.how = nothing,
+	.poll = nothing_ran,
+	.pending = nothing_pending,
+	.forked = nothing,
+	.forget = nothing,
+};
+
+const struct hl_cpu_room *hl_cpu_room = &no_room;
+const struct hl_cpu_watch *hl_cpu_watch;
 __thread struct hl_cpu *hl_this_cpu;
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
@@ -117,6 +152,7 @@ static void child_forked(void)
 			close(cpu->eventfd);
 		cpu->eventfd = -1;
 		cpu->armed = cpu->due = cpu->deferred = 0;
+		cpu->tick = &cpu->ticked;
 		hl_cpu_room->forked(cpu);
 		if (cpu != me)
 			cpu->irq_off = cpu->depth = 0;
@@ -166,6 +202,7 @@ static struct hl_cpu *make_cpu(int id)
 	memset(cpu, 0, sizeof(*cpu));
 	cpu->id = id;
 	cpu->eventfd = -1;
+	cpu->tick = &cpu->ticked;
 	atomic_init(&cpu->how, HL_HOW_OFFLINE);
 	if (hl_cpu_room->online(cpu)) {
 		free(cpu);
@@ -291,6 +328,8 @@ int hl_cpu_online(unsigned flags)
 
 static void leave(struct hl_cpu *me)
 {
+	if (hl_cpu_watch)
+		hl_cpu_watch->offline(me);
 	hl_irq_disable(me);
 	set_how(me, HL_HOW_OFFLINE | (how_of(me) & HL_HOW_FENCE));
 	HL_DELAY(leave);

@@ -61,6 +61,8 @@ struct hl_cpu {
 	volatile unsigned deferred;	/* the signal came while irq_off */
 	unsigned depth;			/* functions running that were sent to it, one in another */
 	unsigned armed;			/* hl_cpu_eventfd_arm(), and no poll since */
+	const uint64_t *tick;		/* a word; a poll that finds it changed .. */
+	uint64_t ticked;		/* .. tells hl_cpu_watch; &ticked: it never does */
 	uint64_t due;			/* wake-ups by eventfd that were not read yet */
 	struct hl_cpu *before_fork;	/* of CPUs that a child of fork cannot use again */
 	HL_CACHELINE_GROUP_END(own);
@@ -93,6 +95,20 @@ struct hl_cpu_room {
 
 /* The one room there is above; set when the library is loaded. */
 extern const struct hl_cpu_room *hl_cpu_room;
+
+/* What a room that watches CPUs hears of them; called by the CPU itself. */
+struct hl_cpu_watch {
+	/* It polls outside functions that were sent to it, and *tick is not ticked. */
+	void (*tick)(struct hl_cpu *cpu);
+	/* It sleeps from now on; it goes on. */
+	void (*asleep)(struct hl_cpu *cpu);
+	void (*awake)(struct hl_cpu *cpu);
+	/* It leaves. */
+	void (*offline)(struct hl_cpu *cpu);
+};
+
+/* NULL: nobody watches; set when the library is loaded. */
+extern const struct hl_cpu_watch *hl_cpu_watch;
 
 /* The calling thread's CPU; NULL: not online. */
 extern __thread struct hl_cpu *hl_this_cpu;

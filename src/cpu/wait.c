@@ -56,6 +56,8 @@ static void disarm(struct hl_cpu *me)
 {
 	me->due += wake_up(me);
 	me->armed = 0;
+	if (hl_cpu_watch)
+		hl_cpu_watch->awake(me);
 }
 
 static void read_eventfd(struct hl_cpu *me)
@@ -66,6 +68,15 @@ static void read_eventfd(struct hl_cpu *me)
 	if (read(me->eventfd, &count, sizeof(count)) == sizeof(count))
 		me->due -= count;
 	errno = saved; /* nothing in it: its waker has not written yet */
+}
+
+/* Somebody wants to know that the CPU polls. */
+static void tick(struct hl_cpu *me)
+{
+	/* Whoever changes the word has it seen in time, not with what was before it. */
+	if (__builtin_expect(__atomic_load_n(me->tick, __ATOMIC_RELAXED) != me->ticked, 0) &&
+	    !me->depth)
+		hl_cpu_watch->tick(me);
 }
 
 unsigned hl_cpu_serve(struct hl_cpu *me)
@@ -94,6 +105,7 @@ int hl_cpu_poll(void)
 			hl_cpu_how_drop(me, HL_HOW_SLEEPS);
 		}
 	}
+	tick(me);
 	return hl_cpu_hears(me) ? (int)hl_cpu_serve(me) : 0;
 }
 
@@ -154,13 +166,19 @@ int hl_cpu_idle(int64_t timeout_ns)
 		return -ENXIO;
 	if (me->depth)
 		return -EBUSY;
+	tick(me);
 	n = (int)hl_cpu_serve(me);
 	if (n || !timeout_ns)
 		return n;
 	if (me->armed)
 		disarm(me);
-	if (!must_stay_awake(me, HL_ASLEEP_FUTEX))
+	if (!must_stay_awake(me, HL_ASLEEP_FUTEX)) {
+		if (hl_cpu_watch)
+			hl_cpu_watch->asleep(me);
 		sleep_until(me, end_of(timeout_ns));
+		if (hl_cpu_watch)
+			hl_cpu_watch->awake(me);
+	}
 	wake_up(me);
 	errno = saved;
 	return (int)hl_cpu_serve(me);
@@ -194,6 +212,8 @@ int hl_cpu_eventfd_arm(void)
 		return 1;
 	}
 	me->armed = 1;
+	if (hl_cpu_watch)
+		hl_cpu_watch->asleep(me);
 	return 0;
 }
 
