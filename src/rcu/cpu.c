@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What CPUs do for RCU: they say by polling that they hold nothing, and run what waits for them.
+ *
+ * A CPU that takes part has .tick point to the number of grace periods. A poll that finds another
+ * number there than in .ticked comes here, once or twice a grace period; while calls wait
+ * that the CPU runs itself, .ticked is 0, which no number is, and every poll comes here.
+ */
+#include "internal.h"
+
+#include <errno.h>
+
+/* Calls that one poll runs, as long as there is not too much of them. */
+#define MOST 64u
+
+static bool runs_by_poll(const struct hl_rcu_thread *self)
+{
+	return atomic_load_explicit(&self->queue[0].by, memory_order_relaxed) & HL_RCU_BY_POLL;
+}
+
+/* Runs some of what is ready; whether something waits still. */
+static bool run_some(struct hl_rcu_queue *queue)
+{
+	if (hl_queue_pending(queue) && !hl_rcu_running && hl_queue_trylock(queue)) {
+		hl_queue_collect(queue);
+		if (queue->waiting)
+			hl_gp_step(queue->state);
+		hl_queue_run(queue, hl_backlog_above_hurry() ? UINT32_MAX : MOST);
+		hl_queue_unlock(queue);
+	}
+	if (hl_queue_pending(queue))
+		return true;
+	atomic_store_explicit(&queue->notify, 1, memory_order_relaxed);
+	return false;
+}
+
+static void tick(struct hl_cpu *me)
+{
+	struct hl_rcu_thread *self = hl_rcu_self_if_any();
+	bool waits = false;
+
+	if (!self)
+		return;
+	me->ticked = __atomic_load_n(&hl_priv_rcu_number.word, __ATOMIC_RELAXED);
+	if (self->reader.quiescent)
+		hl_rcu_announce(self);
+	if (runs_by_poll(self))
+		waits = run_some(&self->queue[0]) | run_some(&self->queue[1]);
+	if (waits)
+		me->ticked = 0;
+}
+
+static void attend(struct hl_cpu *me, const struct hl_rcu_thread *self)
+{
+	me->ticked = 0;
+	me->tick = self->quiescent || runs_by_poll(self) ? &hl_priv_rcu_number.word : &me->ticked;
+}
+
+/* The CPU polls no more: the helper runs what waits. */
+static void hand_over(struct hl_rcu_thread *self)
+{
+	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++)
+		if (hl_queue_pending(queue))
+			hl_helper_ring(queue);
+}
+
+static void asleep(struct hl_cpu *me)
+{
+	struct hl_rcu_thread *self = hl_rcu_self_if_any();
+
+	(void)me;
+	if (!self)
+		return;
+	hl_rcu_rest(self);
+	if (runs_by_poll(self))
+		hand_over(self);
+}
+
+static void awake(struct hl_cpu *me)
+{
+	struct hl_rcu_thread *self = hl_rcu_self_if_any();
+
+	(void)me;
+	if (self)
+		hl_rcu_resume(self);
+}
+
+static void offline(struct hl_cpu *me)
+{
+	(void)me;
+	hl_rcu_set_quiescent(false);
+	hl_rcu_invoke_by(HL_RCU_BY_HELPER);
+}
+
+static const struct hl_cpu_watch watch = {
+	.tick = tick,
+	.asleep = asleep,
+	.awake = awake,
+	.offline = offline,
+};
+
+__attribute__((constructor)) static void register_watch(void)
+{
+	hl_cpu_watch = &watch;
+}
+
+int hl_rcu_set_quiescent(bool on)
+{
+	struct hl_rcu_thread *self = on ? hl_rcu_self() : hl_rcu_self_if_any();
+
+	if (!self)
+		return on ? -ENOMEM : 0;
+	self->quiescent = on;
+	self->offline = false;
+	if (on)
+		hl_rcu_resume(self);
+	else
+		hl_rcu_rest(self);
+	if (hl_this_cpu)
+		attend(hl_this_cpu, self);
+	return 0;
+}
+
+int hl_rcu_invoke_by(unsigned who)
+{
+	struct hl_rcu_thread *self;
+
+	if (!who || who & ~(HL_RCU_BY_HELPER | HL_RCU_BY_POLL))
+		return -EINVAL;
+	if (who & HL_RCU_BY_POLL && !hl_this_cpu)
+		return -ENXIO;
+	self = who == HL_RCU_BY_HELPER ? hl_rcu_self_if_any() : hl_rcu_self();
+	if (!self)
+		return who == HL_RCU_BY_HELPER ? 0 : -ENOMEM;
+	if (self->queue[0].by == who)
+		return 0;
+	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++)
+		atomic_store_explicit(&queue->by, who, memory_order_relaxed);
+	if (who & HL_RCU_BY_HELPER)
+		hand_over(self);
+	if (hl_this_cpu)
+		attend(hl_this_cpu, self);
+	return 0;
+}

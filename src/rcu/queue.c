@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Giving away: the queue of a thread.
+ *
+ * A queue is a list of batches, written by one thread in order. A call is two words and
+ * a position; no atomic operation, no fence, and the object is left alone.
+ *
+ * Memory ordering
+ *
+ * RCU_GIVEN: .given is stored with release, after the call; who invokes loads it with
+ *	acquire. It then sees the call, the batches up to it, and what the giver did before -
+ *	that it took the object out of reach - which a grace period that begins after that
+ *	shows to all readers. So the giver needs no RCU_STATE of its own.
+ * RCU_NOTIFY: who invokes sets .notify when it found the queue empty, and goes on looking
+ *	for a millisecond; a giver stores .given, then looks at .notify. The two may pass each
+ *	other in the giver's store buffer, which is empty again within microseconds: the
+ *	call is found by the last look, then, or the giver sees the mark. A fence in every
+ *	thread would do the same at once, at the price of interrupting them.
+ * RCU_LINKED: heads that are linked, for want of memory, are pushed with release and taken with
+ *	acquire, all at once.
+ * RCU_SPARE: the same for an empty batch that goes back to its giver.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOWED_NS 10000000
+
+static _Atomic(size_t) hurry_mark = 20000, slow_mark = 200000;
+
+static struct {
+	/* Written by all who give or invoke, a batch at a time. */
+	HL_CACHELINE_GROUP_BEGIN(count) HL_CACHELINE_ALIGNED;
+	_Atomic(int64_t) calls; /* in batches that are full */
+	_Atomic(uint32_t) shrunk; /* a futex: a batch was emptied while somebody was slowed */
+	_Atomic(uint32_t) slowed; /* those who are */
+	HL_CACHELINE_GROUP_END(count);
+} backlog;
+
+/* Heads of threads for which there was no memory at all. */
+static struct hl_rcu_queue of_all = { .given = HL_RCU_START,
+				      .limit = HL_RCU_START,
+				      .by = HL_RCU_BY_HELPER,
+				      .notify = 1,
+				      .mark = HL_RCU_START,
+				      .ready = HL_RCU_START,
+				      .taken = HL_RCU_START,
+				      .done = HL_RCU_START };
+
+struct hl_rcu_queue *hl_queue_of_all(void)
+{
+	return &of_all;
+}
+
+void hl_queue_init(struct hl_rcu_queue *queue)
+{
+	queue->given = queue->limit = queue->mark = queue->ready = HL_RCU_START;
+	queue->taken = queue->done = HL_RCU_START;
+	queue->by = HL_RCU_BY_HELPER;
+	queue->notify = 1;
+}
+
+bool hl_queue_pending(struct hl_rcu_queue *queue)
+{
+	/* RCU_GIVEN, RCU_LINKED: pair with put() and link_head() */
+	return atomic_load_explicit(&queue->given, memory_order_acquire) !=
+		       atomic_load_explicit(&queue->done, memory_order_relaxed) ||
+	       atomic_load_explicit(&queue->linked, memory_order_acquire) !=
+		       atomic_load_explicit(&queue->links_done, memory_order_relaxed);
+}
+
+void hl_queue_ring(struct hl_rcu_queue *queue)
+{
+	uint32_t by = atomic_load_explicit(&queue->by, memory_order_relaxed);
+	struct hl_cpu *me = hl_this_cpu;
+
+	atomic_store_explicit(&queue->notify, 0, memory_order_relaxed);
+	if (by & HL_RCU_BY_POLL && me)
+		me->ticked = 0; /* no number is that: its next poll has a look */
+	if (by & HL_RCU_BY_HELPER)
+		hl_helper_ring(queue);
+}
+
+/* ---- Backlog ---- */
+
+void hl_rcu_set_marks(size_t hurry, size_t slow)
+{
+	if (hurry)
+		atomic_store_explicit(&hurry_mark, hurry, memory_order_relaxed);
+	if (slow)
+		atomic_store_explicit(&slow_mark, slow, memory_order_relaxed);
+}
+
+static bool is_above(_Atomic(size_t) *mark)
+{
+	return atomic_load_explicit(&backlog.calls, memory_order_relaxed) >
+	       (int64_t)atomic_load_explicit(mark, memory_order_relaxed);
+}
+
+bool hl_backlog_above_hurry(void)
+{
+	return is_above(&hurry_mark);
+}
+
+void hl_backlog_sub(uint64_t n)
+{
+	atomic_fetch_sub_explicit(&backlog.calls, (int64_t)n, memory_order_seq_cst);
+	/* RCU_SLOWED: counted, then looks at the backlog; here it is the other way round */
+	if (atomic_load_explicit(&backlog.slowed, memory_order_seq_cst)) {
+		atomic_fetch_add_explicit(&backlog.shrunk, 1, memory_order_release);
+		syscall(SYS_futex, &backlog.shrunk, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	}
+}
+
+/* Sleeps while there is too much and it becomes less. */
+static void wait_while_it_shrinks(void)
+{
+	struct timespec timeout = { .tv_nsec = SLOWED_NS };
+	int saved = errno;
+	long rc = 0;
+
+	atomic_fetch_add_explicit(&backlog.slowed, 1, memory_order_seq_cst); /* RCU_SLOWED */
+	while (!rc && is_above(&slow_mark)) {
+		uint32_t shrunk = atomic_load_explicit(&backlog.shrunk, memory_order_acquire);
+
+		if (!is_above(&slow_mark))
+			break;
+		rc = syscall(SYS_futex, &backlog.shrunk, FUTEX_WAIT_PRIVATE, shrunk, &timeout, NULL,
+			     0);
+		rc = rc && errno != EAGAIN;
+	}
+	atomic_fetch_sub_explicit(&backlog.slowed, 1, memory_order_relaxed);
+	errno = saved;
+}
+
+/* A batch is full; the caller may have to wait. */
+static void slow_down(void)
+{
+	if (!is_above(&slow_mark) || hl_rcu_running || hl_rcu_in_section())
+		return;
+	hl_count(&hl_rcu_counters.slowed);
+	wait_while_it_shrinks();
+}
+
+/* ---- Giving ---- */
+
+/* Room for the next call, and a new batch if need be; false: no memory. */
+static bool make_room(struct hl_rcu_queue *queue)
+{
+	/* RCU_SPARE, pairs with empty() in invoke.c */
+	struct hl_rcu_batch *batch =
+		atomic_exchange_explicit(&queue->spare, NULL, memory_order_acquire);
+	struct hl_rcu_batch *full = queue->open;
+
+	if (!batch)
+		batch = hl_batch_get(full);
+	if (!batch)
+		return false;
+	atomic_store_explicit(&batch->next, NULL, memory_order_relaxed);
+	batch->base = queue->limit;
+	queue->open = batch;
+	queue->origin = (uintptr_t)batch->call - batch->base * sizeof(batch->call[0]);
+	queue->limit += batch->size;
+	/* RCU_GIVEN: nobody looks for it before a call in it is given */
+	if (full)
+		atomic_store_explicit(&full->next, batch, memory_order_release);
+	else
+		queue->first = batch;
+	if (full) {
+		atomic_fetch_add_explicit(&backlog.calls, (int64_t)full->size,
+					  memory_order_relaxed);
+		slow_down();
+	}
+	return true;
+}
+
+/* false: no memory */
+static bool put(struct hl_rcu_queue *queue, uint64_t word, void *pointer)
+{
+	uint64_t position = atomic_load_explicit(&queue->given, memory_order_relaxed);
+	struct hl_rcu_call *call;
+
+	if (__builtin_expect(position == queue->limit, 0) && !make_room(queue))
+		return false;
+	call = (struct hl_rcu_call *)(queue->origin + position * sizeof(*call));
+	call->word = word;
+	call->pointer = (uintptr_t)pointer;
+	/* RCU_GIVEN, pairs with hl_queue_collect() */
+	atomic_store_explicit(&queue->given, position + 1, memory_order_release);
+	return true;
+}
+
+/* The queue that the calling thread may write now; NULL: no memory for one. */
+static struct hl_rcu_queue *begin(void)
+{
+	struct hl_rcu_thread *self = hl_rcu_self();
+	struct hl_rcu_queue *queue;
+
+	if (__builtin_expect(!self, 0))
+		return NULL;
+	queue = &self->queue[0];
+	if (__builtin_expect(queue->busy, 0))
+		queue++; /* a function that interrupts the thread; nothing interrupts that */
+	queue->busy = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	return queue;
+}
+
+static void finish(struct hl_rcu_queue *queue)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	queue->busy = 0;
+	/* RCU_NOTIFY, pairs with serve() in helper.c */
+	if (__builtin_expect(atomic_load_explicit(&queue->notify, memory_order_relaxed), 0))
+		hl_queue_ring(queue);
+}
+
+/* No memory for a batch. */
+static void link_head(struct hl_rcu_queue *queue, struct hl_rcu_head *head)
+{
+	head->next = atomic_load_explicit(&queue->links, memory_order_relaxed);
+	/* RCU_LINKED, pairs with collect_links() in invoke.c */
+	while (!atomic_compare_exchange_weak_explicit(&queue->links, &head->next, head,
+						      memory_order_release, memory_order_relaxed))
+		;
+	atomic_fetch_add_explicit(&queue->linked, 1, memory_order_release);
+}
+
+int hl_call_rcu(struct hl_rcu_head *head, void (*func)(struct hl_rcu_head *head))
+{
+	struct hl_rcu_queue *queue;
+
+	if (__builtin_expect(!func, 0))
+		return -EINVAL;
+	queue = begin();
+	if (__builtin_expect(!queue, 0)) {
+		head->func = func;
+		link_head(&of_all, head);
+		hl_queue_ring(&of_all);
+		return 0;
+	}
+	if (__builtin_expect(!put(queue, (uintptr_t)func | HL_CALL_HEAD, head), 0)) {
+		head->func = func;
+		link_head(queue, head);
+	}
+	finish(queue);
+	return 0;
+}
+
+/* No memory, and no place in the object. */
+static int wait_and_call(void (*func)(void *), void *pointer)
+{
+	int rc;
+
+	if (hl_rcu_running)
+		return -EDEADLK;
+	rc = hl_synchronize_rcu();
+	if (!rc)
+		func(pointer);
+	return rc;
+}
+
+int hl_call_rcu_ptr(void *pointer, void (*func)(void *pointer))
+{
+	struct hl_rcu_queue *queue;
+	bool given;
+
+	if (__builtin_expect(!func, 0))
+		return -EINVAL;
+	queue = begin();
+	if (__builtin_expect(!queue, 0))
+		return wait_and_call(func, pointer);
+	given = put(queue, (uintptr_t)func, pointer);
+	finish(queue);
+	return __builtin_expect(given, 1) ? 0 : wait_and_call(func, pointer);
+}
+
+int hl_free_rcu(void *pointer)
+{
+	return pointer ? hl_call_rcu_ptr(pointer, free) : 0;
+}
+
+/* ---- Fork ---- */
+
+static void forked(struct hl_rcu_queue *queue)
+{
+	queue->busy = 0;
+	atomic_store_explicit(&queue->notify, 1, memory_order_relaxed);
+	atomic_store_explicit(&queue->by, HL_RCU_BY_HELPER, memory_order_relaxed);
+	if (queue->open)
+		backlog.calls += (int64_t)(queue->open->base - queue->first->base);
+	if (queue != hl_rcu_running) {
+		atomic_store_explicit(&queue->lock, 0, memory_order_relaxed);
+		/* A call that was begun elsewhere is over. */
+		atomic_store_explicit(&queue->done, queue->taken, memory_order_relaxed);
+	}
+	hl_helper_queue_forked(queue);
+}
+
+void hl_queue_forked(void)
+{
+	atomic_store_explicit(&backlog.slowed, 0, memory_order_relaxed);
+	atomic_store_explicit(&backlog.calls, 0, memory_order_relaxed);
+	HL_FOR_EACH_RCU_QUEUE(t, queue)
+	forked(queue);
+	forked(&of_all);
+}
