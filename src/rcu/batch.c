@@ -14,8 +14,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* Empty batches that are kept: in a flood, and when it is over. */
-#define KEEP 64u
+/* Empty batches that are kept when a flood is over; while it lasts, what the backlog may need. */
 #define KEEP_AT_REST 4u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -94,7 +93,7 @@ void hl_batch_put(struct hl_rcu_batch *batch)
 
 	if (bytes_of(batch) == HL_BATCH_LARGE) {
 		hl_batch_lock();
-		kept = n_pool < KEEP;
+		kept = n_pool < hl_backlog_most() / batch->size + KEEP_AT_REST;
 		if (kept) {
 			atomic_store_explicit(&batch->next, pool, memory_order_relaxed);
 			pool = batch;

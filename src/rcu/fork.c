@@ -44,6 +44,6 @@ __attribute__((constructor)) static void watch_fork(void)
 /* The program ends, or the library is unloaded; nobody is to use it any more. */
 __attribute__((destructor)) static void unload(void)
 {
-	hl_helper_stop();
-	hl_rcu_threads_unload();
+	if (hl_helper_stop())
+		hl_rcu_threads_unload();
 }

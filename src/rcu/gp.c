@@ -2,6 +2,10 @@
 /*
  * Grace periods: a number that everybody reads, and who has not seen it yet.
  *
+ * Grace periods are numbered. The number that the last one to begin has is on a line that
+ * readers read and that is written once a grace period; the number that the last one to end has
+ * is on another, for those who wait.
+ *
  * Nobody runs grace periods: whoever waits for one does, a step at a time, what can be done
  * without waiting. A step begins one if it is needed and none is under way, and walks along
  * the threads as far as they have passed: each either holds nothing or began what it holds after
@@ -17,8 +21,10 @@
  * Memory ordering (see thread.c and rcu.h for the readers' ends)
  *
  * RCU_NUMBER: the number is stored with release and loaded with acquire, by those who begin
- *	a section, who announce a quiescent state, and who ask whether a grace period is over.
- *	The first two then see what was before its begin, the last may free what was read.
+ *	a section or announce a quiescent state: they see what was before the grace period. Without
+ *	it a section that counts as new holds what is old.
+ * RCU_OVER: .ended is stored with release, after the looks at readers, and loaded with acquire
+ *	by those who wait. Without it they free what is being read.
  * RCU_READER: a reader stores its word, then reads; a grace period stores the number, has
  *	every thread fence, then looks at the word. Either it sees the section, or the
  *	section sees what was before. Without the fence both look too early.
@@ -48,10 +54,10 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000
-#define WORD_OF(seq) ((seq) << HL_SEQ_SHIFT | 1)
+#define NS_PER_MS 1000000
+#define WORD_OF(number) ((number) << HL_NUMBER_SHIFT | 1)
 
 struct hl_rcu_number hl_priv_rcu_number = { .word = WORD_OF(HL_RCU_START) };
-_Static_assert(HL_RCU_START % 2 == 0, "no grace period is under way");
 
 static struct {
 	/* Of who has taken .lock. */
@@ -59,7 +65,9 @@ static struct {
 	_Atomic(uint32_t) lock;
 	bool crowd_passed;
 	struct hl_rcu_thread *next; /* the first that has not passed */
-	int64_t begun_ns;
+	/* of the last that was found stalled: which, since when, how often it was reported */
+	uint64_t watched;
+	int64_t watched_ns, reports;
 	HL_CACHELINE_GROUP_END(steps);
 
 	/* Readers that are not parked; written by them, seldom. */
@@ -67,12 +75,13 @@ static struct {
 	_Atomic(uint64_t) awake;
 	HL_CACHELINE_GROUP_END(readers);
 
-	/* Of who sleeps until a grace period ends. */
-	HL_CACHELINE_GROUP_BEGIN(sleep) HL_CACHELINE_ALIGNED;
+	/* Written when one ends, read by all who wait; and of who sleeps until then. */
+	HL_CACHELINE_GROUP_BEGIN(ends) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) ended; /* the number of the last that is over */
 	_Atomic(uint32_t) ends; /* a futex */
 	_Atomic(uint32_t) sleepers;
-	HL_CACHELINE_GROUP_END(sleep);
-} gp;
+	HL_CACHELINE_GROUP_END(ends);
+} gp = { .ended = HL_RCU_START & HL_NUMBER_MASK };
 
 void hl_gp_reader_wakes(void)
 {
@@ -86,28 +95,29 @@ void hl_gp_reader_parks(void)
 
 /* ---- Numbers ---- */
 
-static uint64_t seq_now(void)
+static uint64_t begun_now(void)
 {
-	/* RCU_NUMBER, pairs with set_seq() */
-	return __atomic_load_n(&hl_priv_rcu_number.word, __ATOMIC_ACQUIRE) >> HL_SEQ_SHIFT;
+	/* RCU_NUMBER, pairs with begin() */
+	return __atomic_load_n(&hl_priv_rcu_number.word, __ATOMIC_ACQUIRE) >> HL_NUMBER_SHIFT;
 }
 
-static void set_seq(uint64_t seq)
+/* Whether number a is b or behind it. */
+static bool has_reached(uint64_t a, uint64_t b)
 {
-	/* RCU_NUMBER, pairs with seq_now() and with readers */
-	__atomic_store_n(&hl_priv_rcu_number.word, WORD_OF(seq), __ATOMIC_RELEASE);
+	return (int64_t)((a - b) << HL_NUMBER_SHIFT) >= 0;
 }
 
 uint64_t hl_gp_state(void)
 {
 	hl_fence(); /* RCU_STATE, pairs with begin() */
 	/* The end of the one under way is not enough: it may have begun too early. */
-	return (seq_now() + 3) & ~UINT64_C(1) & HL_SEQ_MASK;
+	return (begun_now() + 1) & HL_NUMBER_MASK;
 }
 
 bool hl_gp_done(uint64_t state)
 {
-	return hl_seq_reached(seq_now(), state);
+	/* RCU_OVER, pairs with end() */
+	return has_reached(atomic_load_explicit(&gp.ended, memory_order_acquire), state);
 }
 
 /* ---- Steps ---- */
@@ -147,7 +157,7 @@ static bool in_section(const struct hl_rcu_reader *reader)
 /* Marks readers as parked that have not read for a while; whether there was one. */
 static bool park_readers(uint64_t number)
 {
-	uint64_t before = number - (UINT64_C(2) << HL_SEQ_SHIFT);
+	uint64_t before = number - (UINT64_C(1) << HL_NUMBER_SHIFT);
 	bool any = false;
 
 	HL_FOR_EACH_RCU_THREAD(t)
@@ -179,16 +189,16 @@ static void unpark_readers(void)
 	}
 }
 
-static void begin(uint64_t seq)
+static void begin(uint64_t number)
 {
 	bool any;
 
-	gp.begun_ns = hl_now_ns();
-	set_seq(seq);
+	/* RCU_NUMBER, pairs with begun_now() and with readers */
+	__atomic_store_n(&hl_priv_rcu_number.word, WORD_OF(number), __ATOMIC_RELEASE);
 	HL_DELAY(begin);
 	hl_fence(); /* RCU_STATE, RCU_PARKED, RCU_RESUME */
 	if (atomic_load_explicit(&gp.awake, memory_order_relaxed)) {
-		any = park_readers(WORD_OF(seq));
+		any = park_readers(WORD_OF(number));
 		HL_DELAY(park);
 		hl_barrier_all(); /* RCU_READER, pairs with hl_rcu_read_lock(); RCU_PARK */
 		hl_count(&hl_rcu_counters.broadcasts);
@@ -201,19 +211,20 @@ static void begin(uint64_t seq)
 }
 
 /* Goes on with the walk; whether it is over. */
-static bool walk(uint64_t seq)
+static bool walk(uint64_t number)
 {
 	if (!gp.crowd_passed && hl_rcu_crowd_reads())
 		return false;
 	gp.crowd_passed = true;
-	while (gp.next && passed(&gp.next->reader, WORD_OF(seq)))
+	while (gp.next && passed(&gp.next->reader, WORD_OF(number)))
 		gp.next = gp.next->next;
 	return !gp.next;
 }
 
-static void end(uint64_t seq)
+static void end(uint64_t number)
 {
-	set_seq(seq);
+	/* RCU_OVER, pairs with hl_gp_done() */
+	atomic_store_explicit(&gp.ended, number, memory_order_release);
 	hl_count(&hl_rcu_counters.grace_periods);
 	hl_fence(); /* RCU_SLEEP, pairs with hl_gp_sleep() */
 	if (atomic_load_explicit(&gp.sleepers, memory_order_relaxed)) {
@@ -222,20 +233,31 @@ static void end(uint64_t seq)
 	}
 }
 
+/* With the lock held. */
+static bool is_under_way(uint64_t number)
+{
+	return atomic_load_explicit(&gp.ended, memory_order_relaxed) != number;
+}
+
+static void step(uint64_t state)
+{
+	uint64_t number = begun_now();
+
+	if (is_under_way(number) && walk(number))
+		end(number);
+	if (is_under_way(number) || has_reached(number, state))
+		return;
+	number = (number + 1) & HL_NUMBER_MASK;
+	begin(number);
+	if (walk(number))
+		end(number);
+}
+
 void hl_gp_step(uint64_t state)
 {
-	uint64_t seq;
-
 	hl_local_irq_disable(); /* a function that interrupts this one may wait, too */
 	if (trylock()) {
-		seq = seq_now();
-		if (seq & 1 && walk(seq))
-			end(++seq);
-		if (!(seq & 1) && !hl_seq_reached(seq, state)) {
-			begin(++seq);
-			if (walk(seq))
-				end(++seq);
-		}
+		step(state);
 		unlock();
 	}
 	hl_local_irq_enable();
@@ -260,18 +282,36 @@ void hl_gp_sleep(uint64_t state, int64_t ns)
 
 /* ---- Questions, fork ---- */
 
-bool hl_gp_holdout(struct hl_rcu_stall *stall, int64_t *begun_ns)
+/* With the lock held: whether it is time. */
+static bool is_due(uint64_t number, int64_t every_ns, int64_t *waited)
 {
-	bool found = false;
+	int64_t now = hl_now_ns();
+
+	if (gp.watched != number || !gp.watched_ns) {
+		gp.watched = number;
+		gp.watched_ns = now;
+		gp.reports = 0;
+	}
+	*waited = now - gp.watched_ns;
+	if (*waited / every_ns <= gp.reports)
+		return false;
+	gp.reports = *waited / every_ns;
+	return true;
+}
+
+bool hl_gp_stalls(int64_t every_ns, struct hl_rcu_stall *stall)
+{
+	bool stalls = false;
+	int64_t waited = 0;
 
 	hl_local_irq_disable();
 	if (trylock()) {
-		uint64_t seq = seq_now();
+		uint64_t number = begun_now();
 
-		found = seq & 1 && !walk(seq);
-		*begun_ns = gp.begun_ns;
-		if (found && gp.next) {
-			struct hl_rcu_reader *reader = &gp.next->reader;
+		stalls = is_under_way(number) && !walk(number) && is_due(number, every_ns, &waited);
+		stall->waited_ms = (uint64_t)(waited / NS_PER_MS);
+		if (stalls && gp.next) {
+			const struct hl_rcu_reader *reader = &gp.next->reader;
 
 			stall->tid = __atomic_load_n(&reader->tid, __ATOMIC_RELAXED);
 			stall->quiescent_state = !in_section(reader);
@@ -279,7 +319,7 @@ bool hl_gp_holdout(struct hl_rcu_stall *stall, int64_t *begun_ns)
 		unlock();
 	}
 	hl_local_irq_enable();
-	return found;
+	return stalls;
 }
 
 void hl_gp_lock(void)

@@ -25,6 +25,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,8 @@
 #define LINGER_NS 1000000
 /* While somebody else runs a queue. */
 #define TAKEN_NS 50000
+/* Between rounds, so that each finds more. */
+#define PACE_NS 50000
 /* How long the end of the program waits for a call that runs. */
 #define STOP_S 5
 /* Calls of one queue before it is another's turn. */
@@ -176,6 +179,7 @@ static void *help(void *arg)
 {
 	(void)arg;
 	is_helper = true;
+	prctl(PR_SET_TIMERSLACK, 1); /* it sleeps for some dozens of microseconds at times */
 	while (!atomic_load_explicit(&helper.stop, memory_order_seq_cst)) {
 		struct round round = { 0 };
 
@@ -184,9 +188,10 @@ static void *help(void *arg)
 		if (round.waiting)
 			hl_gp_step(round.state); /* goes by while the next line runs */
 		run(&round);
-		if (round.ran)
-			continue;
-		if (round.waiting) {
+		if (round.ran) {
+			if (round.ran < MOST)
+				sleep_until(hl_now_ns() + PACE_NS);
+		} else if (round.waiting) {
 			bool hurry = hl_backlog_above_hurry();
 
 			if (hurry)
@@ -297,7 +302,7 @@ void hl_helper_queue_forked(struct hl_rcu_queue *queue)
 		put_into_box(queue);
 }
 
-void hl_helper_stop(void)
+bool hl_helper_stop(void)
 {
 	struct timespec limit;
 	bool runs;
@@ -306,10 +311,12 @@ void hl_helper_stop(void)
 	atomic_store_explicit(&helper.stop, 1, memory_order_seq_cst);
 	runs = atomic_load_explicit(&helper.runs, memory_order_relaxed);
 	hl_helper_unlock();
-	if (!runs || is_helper)
-		return;
+	if (!runs)
+		return true;
+	if (is_helper)
+		return false;
 	wake();
 	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += STOP_S;
-	pthread_timedjoin_np(thread, NULL, &limit);
+	return !pthread_timedjoin_np(thread, NULL, &limit);
 }

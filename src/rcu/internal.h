@@ -155,18 +155,12 @@ void hl_rcu_rest(struct hl_rcu_thread *self);
 void hl_rcu_resume(struct hl_rcu_thread *self);
 void hl_rcu_announce(struct hl_rcu_thread *self);
 
-/* gp.c: numbers. Odd: a grace period is under way; even: none is. 48 bits, they may wrap. */
+/* gp.c: numbers have 48 bits and may wrap. */
 
-#define HL_SEQ_SHIFT 16
-#define HL_SEQ_MASK (UINT64_MAX >> HL_SEQ_SHIFT)
+#define HL_NUMBER_SHIFT 16
+#define HL_NUMBER_MASK (UINT64_MAX >> HL_NUMBER_SHIFT)
 
-/* Whether number a is b or behind it. */
-static inline bool hl_seq_reached(uint64_t a, uint64_t b)
-{
-	return (int64_t)((a - b) << HL_SEQ_SHIFT) >= 0;
-}
-
-/* The number at which a grace period will have passed that begins after this. */
+/* The number of the next grace period to begin: when it is over, one has passed. */
 uint64_t hl_gp_state(void);
 bool hl_gp_done(uint64_t state);
 /* Does what can be done without waiting so that hl_gp_done(state) becomes true. */
@@ -176,8 +170,9 @@ void hl_gp_sleep(uint64_t state, int64_t ns);
 /* Readers that grace periods have to reach by membarrier: one more, one less. */
 void hl_gp_reader_wakes(void);
 void hl_gp_reader_parks(void);
-/* Who holds the grace period that is under way back; since when. false: nobody. */
-bool hl_gp_holdout(struct hl_rcu_stall *stall, int64_t *begun_ns);
+/* Whether the grace period under way is to be reported: every so many nanoseconds that somebody
+ * asks, from when somebody did first. Fills in who holds it back, and since when. */
+bool hl_gp_stalls(int64_t every_ns, struct hl_rcu_stall *stall);
 void hl_gp_lock(void);
 void hl_gp_unlock(void);
 void hl_gp_forked(void);
@@ -210,6 +205,8 @@ void hl_queue_ring(struct hl_rcu_queue *queue);
 bool hl_queue_pending(struct hl_rcu_queue *queue);
 /* Calls that wait, in full batches. */
 bool hl_backlog_above_hurry(void);
+/* The mark above which givers are slowed. */
+size_t hl_backlog_most(void);
 void hl_backlog_sub(uint64_t n);
 /* Where heads go when there is no memory for a thread either. */
 struct hl_rcu_queue *hl_queue_of_all(void);
@@ -236,7 +233,8 @@ void hl_helper_unlock(void);
 void hl_helper_forked(void);
 /* In the child: the helper, when there is one, finds the queue in its box if it is not empty. */
 void hl_helper_queue_forked(struct hl_rcu_queue *queue);
-void hl_helper_stop(void);
+/* Ends the helper; false: it runs a call that does not return. */
+bool hl_helper_stop(void);
 
 /* stats.c */
 

@@ -31,6 +31,8 @@
 #include <unistd.h>
 
 #define SLOWED_NS 10000000
+/* Calls ahead of which the line to write is asked for: the one who invoked had it last. */
+#define AHEAD 64
 
 static _Atomic(size_t) hurry_mark = 20000, slow_mark = 200000;
 
@@ -106,6 +108,11 @@ static bool is_above(_Atomic(size_t) *mark)
 bool hl_backlog_above_hurry(void)
 {
 	return is_above(&hurry_mark);
+}
+
+size_t hl_backlog_most(void)
+{
+	return atomic_load_explicit(&slow_mark, memory_order_relaxed);
 }
 
 void hl_backlog_sub(uint64_t n)
@@ -189,6 +196,7 @@ static bool put(struct hl_rcu_queue *queue, uint64_t word, void *pointer)
 	if (__builtin_expect(position == queue->limit, 0) && !make_room(queue))
 		return false;
 	call = (struct hl_rcu_call *)(queue->origin + position * sizeof(*call));
+	hl_prefetchw(call + AHEAD);
 	call->word = word;
 	call->pointer = (uintptr_t)pointer;
 	/* RCU_GIVEN, pairs with hl_queue_collect() */
@@ -199,11 +207,14 @@ static bool put(struct hl_rcu_queue *queue, uint64_t word, void *pointer)
 /* The queue that the calling thread may write now; NULL: no memory for one. */
 static struct hl_rcu_queue *begin(void)
 {
-	struct hl_rcu_thread *self = hl_rcu_self();
+	struct hl_rcu_thread *self = hl_rcu_self_if_any();
 	struct hl_rcu_queue *queue;
 
-	if (__builtin_expect(!self, 0))
-		return NULL;
+	if (__builtin_expect(!self, 0)) {
+		self = hl_rcu_self();
+		if (!self)
+			return NULL;
+	}
 	queue = &self->queue[0];
 	if (__builtin_expect(queue->busy, 0))
 		queue++; /* a function that interrupts the thread; nothing interrupts that */

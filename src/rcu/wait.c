@@ -53,23 +53,16 @@ static void name_of_thread(int tid, char name[16])
 	name[n > 0 ? n - 1 : 0] = '\0'; /* there is a newline behind it */
 }
 
-/* Reports who holds the grace period back, once in so many milliseconds; *reported: how often
- * it was. */
-static void look_for_stall(uint64_t *reported)
+static void look_for_stall(void)
 {
 	/* RCU_STALL, pairs with hl_rcu_stall_ms() */
 	unsigned ms = atomic_load_explicit(&stall_ms, memory_order_acquire);
 	void (*report)(const struct hl_rcu_stall *) =
 		atomic_load_explicit(&stall_report, memory_order_relaxed);
 	struct hl_rcu_stall stall = { 0 };
-	int64_t begun;
 
-	if (!ms || !report || !hl_gp_holdout(&stall, &begun))
+	if (!ms || !report || !hl_gp_stalls((int64_t)ms * NS_PER_MS, &stall))
 		return;
-	stall.waited_ms = (uint64_t)(hl_now_ns() - begun) / NS_PER_MS;
-	if (stall.waited_ms / ms <= *reported)
-		return;
-	*reported = stall.waited_ms / ms;
 	if (stall.tid)
 		name_of_thread(stall.tid, stall.name);
 	report(&stall);
@@ -106,7 +99,6 @@ void hl_gp_wait(uint64_t state, bool hurry)
 	struct hl_rcu_thread *self = hl_rcu_self_if_any();
 	int64_t begun = 0, waited = 0, spin = hurry ? SPIN_NS_HURRY : SPIN_NS;
 	struct hl_cpu *me = hl_this_cpu;
-	uint64_t reported = 0;
 
 	if (self)
 		hl_rcu_rest(self);
@@ -122,7 +114,7 @@ void hl_gp_wait(uint64_t state, bool hurry)
 			waited = hl_now_ns() - begun;
 			if (hurry && waited > SPIN_NS)
 				sched_yield();
-			look_for_stall(&reported);
+			look_for_stall();
 		}
 		if (waited < spin) {
 			hl_relax();
