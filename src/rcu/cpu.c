@@ -10,12 +10,23 @@
 
 #include <errno.h>
 
-/* Calls that one poll runs, as long as there is not too much of them. */
+/* Calls that one poll runs at most: so many, and a part of what waits. */
 #define MOST 64u
+#define PART 8
 
 static bool runs_by_poll(const struct hl_rcu_thread *self)
 {
-	return atomic_load_explicit(&self->queue[0].by, memory_order_relaxed) & HL_RCU_BY_POLL;
+	return self->by & HL_RCU_BY_POLL;
+}
+
+/* Who runs what is in the thread's queues from now on. */
+static void run_by(struct hl_rcu_thread *self, uint32_t who)
+{
+	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++) {
+		atomic_store_explicit(&queue->by, who, memory_order_relaxed);
+		if (who & HL_RCU_BY_HELPER && hl_queue_pending(queue))
+			hl_helper_ring(queue);
+	}
 }
 
 /* Runs some of what is ready; whether something waits still. */
@@ -25,7 +36,7 @@ static bool run_some(struct hl_rcu_queue *queue)
 		hl_queue_collect(queue);
 		if (queue->waiting)
 			hl_gp_step(queue->state);
-		hl_queue_run(queue, hl_backlog_above_hurry() ? UINT32_MAX : MOST);
+		hl_queue_run(queue, MOST + (unsigned)(hl_queue_waits(queue) / PART));
 		hl_queue_unlock(queue);
 	}
 	if (hl_queue_pending(queue))
@@ -56,14 +67,6 @@ static void attend(struct hl_cpu *me, const struct hl_rcu_thread *self)
 	me->tick = self->quiescent || runs_by_poll(self) ? &hl_priv_rcu_number.word : &me->ticked;
 }
 
-/* The CPU polls no more: the helper runs what waits. */
-static void hand_over(struct hl_rcu_thread *self)
-{
-	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++)
-		if (hl_queue_pending(queue))
-			hl_helper_ring(queue);
-}
-
 static void asleep(struct hl_cpu *me)
 {
 	struct hl_rcu_thread *self = hl_rcu_self_if_any();
@@ -73,16 +76,20 @@ static void asleep(struct hl_cpu *me)
 		return;
 	hl_rcu_rest(self);
 	if (runs_by_poll(self))
-		hand_over(self);
+		run_by(self, self->by | HL_RCU_BY_HELPER);
 }
 
 static void awake(struct hl_cpu *me)
 {
 	struct hl_rcu_thread *self = hl_rcu_self_if_any();
 
-	(void)me;
-	if (self)
-		hl_rcu_resume(self);
+	if (!self)
+		return;
+	hl_rcu_resume(self);
+	if (runs_by_poll(self)) {
+		run_by(self, self->by);
+		me->ticked = 0;
+	}
 }
 
 static void offline(struct hl_cpu *me)
@@ -132,12 +139,10 @@ int hl_rcu_invoke_by(unsigned who)
 	self = who == HL_RCU_BY_HELPER ? hl_rcu_self_if_any() : hl_rcu_self();
 	if (!self)
 		return who == HL_RCU_BY_HELPER ? 0 : -ENOMEM;
-	if (self->queue[0].by == who)
-		return 0;
-	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++)
-		atomic_store_explicit(&queue->by, who, memory_order_relaxed);
-	if (who & HL_RCU_BY_HELPER)
-		hand_over(self);
+	if (self->by != who) {
+		self->by = who;
+		run_by(self, who);
+	}
 	if (hl_this_cpu)
 		attend(hl_this_cpu, self);
 	return 0;

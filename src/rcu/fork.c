@@ -36,9 +36,9 @@ static void child_forked(void)
 	unlock_all();
 }
 
-__attribute__((constructor)) static void watch_fork(void)
+bool hl_rcu_watch_fork(void)
 {
-	pthread_atfork(before_fork, unlock_all, child_forked);
+	return !pthread_atfork(before_fork, unlock_all, child_forked);
 }
 
 /* The program ends, or the library is unloaded; nobody is to use it any more. */

@@ -98,9 +98,17 @@ struct round {
 	int64_t linger_until; /* 0: nothing to linger for */
 };
 
+/* Whether the thread whose queue it is runs it alone. */
+static bool is_its_own(const struct hl_rcu_queue *queue)
+{
+	return !(atomic_load_explicit(&queue->by, memory_order_relaxed) & HL_RCU_BY_HELPER);
+}
+
 static void collect(struct round *round)
 {
 	for (struct hl_rcu_queue *queue = helper.active; queue; queue = queue->next_active) {
+		if (is_its_own(queue))
+			continue;
 		if (!hl_queue_trylock(queue)) {
 			round->taken = true;
 			continue;
@@ -136,13 +144,15 @@ static void run(struct round *round)
 	struct hl_rcu_queue **place = &helper.active, *queue;
 
 	while ((queue = *place)) {
-		bool over = false;
+		bool over = is_its_own(queue);
 
-		if (hl_queue_trylock(queue)) {
+		if (!over && hl_queue_trylock(queue)) {
 			round->ran += hl_queue_run(queue, MOST);
 			hl_queue_unlock(queue);
 		}
-		if (hl_queue_pending(queue)) {
+		if (over) {
+			/* Its thread looks. */
+		} else if (hl_queue_pending(queue)) {
 			queue->empty_since = 0;
 			atomic_store_explicit(&queue->notify, 0, memory_order_relaxed);
 		} else {

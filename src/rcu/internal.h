@@ -58,7 +58,7 @@ struct hl_rcu_queue {
 	/* Written by both, seldom; read by the giver with each call. */
 	HL_CACHELINE_GROUP_BEGIN(rarely) HL_CACHELINE_ALIGNED;
 	_Atomic(uint32_t) notify; /* nobody looks: the giver has to ring */
-	_Atomic(uint32_t) by; /* HL_RCU_BY_: who invokes */
+	_Atomic(uint32_t) by; /* HL_RCU_BY_: who invokes now */
 	struct hl_rcu_batch *_Atomic spare; /* empty, for the giver's next */
 	_Atomic(uint64_t) linked; /* heads that were linked */
 	struct hl_rcu_head *_Atomic links; /* the heads, last first */
@@ -113,6 +113,7 @@ struct hl_rcu_thread {
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
 	struct hl_rcu_thread *next; /* of all threads, written once */
 	struct hl_rcu_thread *next_free;
+	uint32_t by; /* HL_RCU_BY_: as it chose */
 	bool quiescent; /* it reads by quiescent states */
 	bool offline; /* and said that it does not for now */
 	HL_CACHELINE_GROUP_END(own);
@@ -203,6 +204,8 @@ void hl_queue_init(struct hl_rcu_queue *queue);
 void hl_queue_ring(struct hl_rcu_queue *queue);
 /* Whether there is something in it. */
 bool hl_queue_pending(struct hl_rcu_queue *queue);
+/* How many calls are in its batches. */
+uint64_t hl_queue_waits(struct hl_rcu_queue *queue);
 /* Calls that wait, in full batches. */
 bool hl_backlog_above_hurry(void);
 /* The mark above which givers are slowed. */
@@ -235,6 +238,11 @@ void hl_helper_forked(void);
 void hl_helper_queue_forked(struct hl_rcu_queue *queue);
 /* Ends the helper; false: it runs a call that does not return. */
 bool hl_helper_stop(void);
+
+/* fork.c */
+
+/* false: no memory */
+bool hl_rcu_watch_fork(void);
 
 /* stats.c */
 

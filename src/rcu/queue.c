@@ -68,11 +68,18 @@ void hl_queue_init(struct hl_rcu_queue *queue)
 	queue->notify = 1;
 }
 
+uint64_t hl_queue_waits(struct hl_rcu_queue *queue)
+{
+	/* In this order: what is done was given. */
+	uint64_t done = atomic_load_explicit(&queue->done, memory_order_acquire);
+
+	return atomic_load_explicit(&queue->given, memory_order_acquire) - done;
+}
+
 bool hl_queue_pending(struct hl_rcu_queue *queue)
 {
-	/* RCU_GIVEN, RCU_LINKED: pair with put() and link_head() */
-	return atomic_load_explicit(&queue->given, memory_order_acquire) !=
-		       atomic_load_explicit(&queue->done, memory_order_relaxed) ||
+	/* RCU_LINKED, pairs with link_head() */
+	return hl_queue_waits(queue) ||
 	       atomic_load_explicit(&queue->linked, memory_order_acquire) !=
 		       atomic_load_explicit(&queue->links_done, memory_order_relaxed);
 }

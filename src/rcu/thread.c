@@ -88,7 +88,7 @@ static void thread_ends(void *arg)
 
 static void set_up(void)
 {
-	have_key = !pthread_key_create(&leaving, thread_ends);
+	have_key = hl_rcu_watch_fork() && !pthread_key_create(&leaving, thread_ends);
 }
 
 /* From the system and not from malloc(), which the function that reads may have interrupted. */
@@ -104,6 +104,7 @@ static struct hl_rcu_thread *make_thread(void)
 	if (!hl_barrier_usable())
 #endif
 		made->reader.heed = HL_HEED_FENCE;
+	made->by = HL_RCU_BY_HELPER;
 	hl_queue_init(&made->queue[0]);
 	hl_queue_init(&made->queue[1]);
 	made->next = atomic_load_explicit(&threads, memory_order_relaxed);
@@ -277,6 +278,7 @@ void hl_rcu_threads_forked(void)
 	{
 		t->reader.quiescent = 0;
 		t->quiescent = t->offline = false;
+		t->by = HL_RCU_BY_HELPER;
 		if (t == self) {
 			t->reader.tid = (int32_t)syscall(SYS_gettid);
 			continue;
