@@ -237,7 +237,8 @@ struct hl_rcu_head {
  *
  * Usually a few nanoseconds; every few hundred calls it may take memory from the system.
  * When too much waits (hl_rcu_set_marks()) the caller may be slowed, outside its own sections
- * of the general scheme: it sleeps while the backlog shrinks, up to 10 ms if it does not.
+ * of the general scheme: it sleeps while the backlog shrinks, up to 10 ms if it does not. (Not
+ * who runs its calls by polling alone: its polls run the more the more there is.)
  * When there is no memory for a batch, hl_call_rcu() links the heads, and the other two wait
  * for a grace period and run the function themselves.
  *

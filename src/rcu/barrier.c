@@ -68,7 +68,7 @@ static void wait_for(struct hl_rcu_queue *queue)
 			ours |= !hl_helper_ring(queue); /* no thread can be had */
 		if (ours)
 			run_ourselves(queue);
-		if (hl_this_cpu)
+		if (hl_this_cpu && hl_cpu_hears(hl_this_cpu))
 			hl_cpu_serve(hl_this_cpu);
 		pause_a_turn(turn, &ns);
 	}

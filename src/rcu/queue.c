@@ -153,10 +153,11 @@ static void wait_while_it_shrinks(void)
 	errno = saved;
 }
 
-/* A batch is full; the caller may have to wait. */
-static void slow_down(void)
+/* A batch is full; the caller may have to wait, if that is of use. */
+static void slow_down(const struct hl_rcu_queue *queue)
 {
-	if (!is_above(&slow_mark) || hl_rcu_running || hl_rcu_in_section())
+	if (!is_above(&slow_mark) || hl_rcu_running || hl_rcu_in_section() ||
+	    !(atomic_load_explicit(&queue->by, memory_order_relaxed) & HL_RCU_BY_HELPER))
 		return;
 	hl_count(&hl_rcu_counters.slowed);
 	wait_while_it_shrinks();
@@ -189,7 +190,7 @@ static bool make_room(struct hl_rcu_queue *queue)
 	if (full) {
 		atomic_fetch_add_explicit(&backlog.calls, (int64_t)full->size,
 					  memory_order_relaxed);
-		slow_down();
+		slow_down(queue);
 	}
 	return true;
 }

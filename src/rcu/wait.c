@@ -73,7 +73,7 @@ static void look_for_stall(void)
 /* Runs what was sent to the calling CPU; what it runs may read. */
 static void serve(struct hl_cpu *me, struct hl_rcu_thread *self)
 {
-	if (!hl_cpu_room->pending(me))
+	if (!hl_cpu_hears(me))
 		return;
 	if (self)
 		hl_rcu_resume(self);
