@@ -6,7 +6,7 @@
  * may run, those below .mark wait for the grace period .state, and those above for the one
  * after. While the ready ones run, the next grace period goes by.
  *
- * The objects are cold: they were given away a grace period ago. So each is fetched DISTANCE
+ * The objects are cold: they were given away a grace period ago. So each is fetched HL_RCU_DISTANCE
  * calls before it is its turn; docs/rcu.md says why that many. .taken is written before a call
  * and .done after it, so that the child of a fork neither repeats nor loses a call.
  *
@@ -20,7 +20,10 @@
  */
 #include "internal.h"
 
-#define DISTANCE 32u
+/* Another is for measuring alone. */
+#ifndef HL_RCU_DISTANCE
+#define HL_RCU_DISTANCE 32u
+#endif
 
 __thread struct hl_rcu_queue *hl_rcu_running;
 
@@ -104,11 +107,11 @@ static void run_call(uint64_t word, uintptr_t pointer)
 static void run_calls(struct hl_rcu_queue *queue, const struct hl_rcu_call *call, uint64_t n,
 		      uint64_t position)
 {
-	for (uint64_t i = 0; i < n && i < DISTANCE; i++)
+	for (uint64_t i = 0; i < n && i < HL_RCU_DISTANCE; i++)
 		hl_prefetchw((const void *)call[i].pointer);
 	for (uint64_t i = 0; i < n; i++) {
-		if (i + DISTANCE < n)
-			hl_prefetchw((const void *)call[i + DISTANCE].pointer);
+		if (i + HL_RCU_DISTANCE < n)
+			hl_prefetchw((const void *)call[i + HL_RCU_DISTANCE].pointer);
 		atomic_store_explicit(&queue->taken, position + i + 1, memory_order_relaxed);
 		run_call(call[i].word, call[i].pointer);
 		/* RCU_DONE, pairs with hl_rcu_barrier() */

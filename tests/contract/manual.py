@@ -35,7 +35,7 @@ def names(text):
 
 def exported():
     script = re.sub(r"/\*.*?\*/", "", read(os.path.join(SOURCE, "src/hotline.map")), flags=re.S)
-    return set(re.findall(r"\b(hl_\w+);", script))
+    return set(re.findall(r"\b(hl_(?!priv_)\w+);", script))
 
 
 @tap.case("every function that is exported has a page, once")
