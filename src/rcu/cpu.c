@@ -48,16 +48,18 @@ static bool run_some(struct hl_rcu_queue *queue)
 static void tick(struct hl_cpu *me)
 {
 	struct hl_rcu_thread *self = hl_rcu_self_if_any();
-	bool waits = false;
+	bool waits[2];
 
 	if (!self)
 		return;
 	me->ticked = __atomic_load_n(&hl_priv_rcu_number.word, __ATOMIC_RELAXED);
 	if (self->reader.quiescent)
 		hl_rcu_announce(self);
-	if (runs_by_poll(self))
-		waits = run_some(&self->queue[0]) | run_some(&self->queue[1]);
-	if (waits)
+	if (!runs_by_poll(self))
+		return;
+	waits[0] = run_some(&self->queue[0]);
+	waits[1] = run_some(&self->queue[1]);
+	if (waits[0] || waits[1])
 		me->ticked = 0;
 }
 

@@ -225,7 +225,6 @@ static void end(uint64_t number)
 {
 	/* RCU_OVER, pairs with hl_gp_done() */
 	atomic_store_explicit(&gp.ended, number, memory_order_release);
-	hl_count(&hl_rcu_counters.grace_periods);
 	hl_fence(); /* RCU_SLEEP, pairs with hl_gp_sleep() */
 	if (atomic_load_explicit(&gp.sleepers, memory_order_relaxed)) {
 		atomic_fetch_add_explicit(&gp.ends, 1, memory_order_release);
@@ -320,6 +319,12 @@ bool hl_gp_stalls(int64_t every_ns, struct hl_rcu_stall *stall)
 	}
 	hl_local_irq_enable();
 	return stalls;
+}
+
+uint64_t hl_gp_count(void)
+{
+	return (atomic_load_explicit(&gp.ended, memory_order_relaxed) - HL_RCU_START) &
+	       HL_NUMBER_MASK;
 }
 
 void hl_gp_lock(void)

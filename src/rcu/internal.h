@@ -174,6 +174,8 @@ void hl_gp_reader_parks(void);
 /* Whether the grace period under way is to be reported: every so many nanoseconds that somebody
  * asks, from when somebody did first. Fills in who holds it back, and since when. */
 bool hl_gp_stalls(int64_t every_ns, struct hl_rcu_stall *stall);
+/* Grace periods there were. */
+uint64_t hl_gp_count(void);
 void hl_gp_lock(void);
 void hl_gp_unlock(void);
 void hl_gp_forked(void);
@@ -246,9 +248,10 @@ bool hl_rcu_watch_fork(void);
 
 /* stats.c */
 
+/* Counted seldom, by whoever it happens to. */
 struct hl_rcu_counters {
-	_Atomic(uint64_t) grace_periods, broadcasts, wakeups, hurried, slowed;
-};
+	_Atomic(uint64_t) broadcasts, wakeups, hurried, slowed;
+} HL_CACHELINE_ALIGNED;
 extern struct hl_rcu_counters hl_rcu_counters;
 
 static inline void hl_count(_Atomic(uint64_t) *counter)

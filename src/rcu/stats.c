@@ -26,7 +26,7 @@ static void add_queue(struct hl_rcu_stats *stats, struct hl_rcu_queue *queue)
 void hl_rcu_get_stats(struct hl_rcu_stats *stats)
 {
 	*stats = (struct hl_rcu_stats){
-		.grace_periods = value(&hl_rcu_counters.grace_periods),
+		.grace_periods = hl_gp_count(),
 		.broadcasts = value(&hl_rcu_counters.broadcasts),
 		.wakeups = value(&hl_rcu_counters.wakeups),
 		.hurried = value(&hl_rcu_counters.hurried),

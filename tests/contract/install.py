@@ -80,6 +80,7 @@ def exports_what_is_documented(copy):
     for header in glob.glob(os.path.join(copy.include, "hotline/*.h")):
         text = without_comments(read(header))
         declared |= set(re.findall(r"^HL_API\b[^;(]*?(\w+)\(", text, flags=re.M))
+        declared |= set(re.findall(r"^extern HL_API\b[^;(]*?(\w+);", text, flags=re.M))
     script = without_comments(read(os.path.join(SOURCE, "src/hotline.map")))
     listed = set(re.findall(r"\b(hl_\w+);", script))
     symbols = tap.run_ok(["nm", "-D", "--defined-only", copy.library]).stdout

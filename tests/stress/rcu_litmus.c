@@ -181,15 +181,20 @@ static const struct litmus *litmus;
 static int rounds;
 static atomic_int at[2]; /* the round that each has finished */
 
-/* Both go on together. */
+/* Both go on together, the one now a little before the other, now after it. */
 static void meet(int me, int place)
 {
+	static __thread uint32_t random = 1;
+
 	atomic_store(&at[me], place);
 	for (int spins = 0; atomic_load(&at[1 - me]) < place; spins++) {
 		if (spins > 1000)
 			sched_yield();
 		hl_rcu_quiescent_state();
 	}
+	random = random * 1664525 + 1013904223;
+	for (volatile uint32_t i = random >> 25; i; i--)
+		;
 }
 
 static void *read_rounds(void *arg)
