@@ -77,16 +77,12 @@ tsan: setup-check
 build-tsan/build.ninja:
 	$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtool=disabled -Dman=disabled)
 
-# CPUs and calls under torture, each program for SECONDS; SEED repeats a run.
+# CPUs, calls and RCU under torture, each program for SECONDS; SEED repeats a run.
 # PROGRAM:THREADS:PROCESSORS, as tests/stress/call.c says.
 SECONDS = 60
 SEED = $(shell date +%s)
 TORTURES = call_torture:6:0 call_delays:6:0 call_delays_no_membarrier:6:0 \
-	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1
-# CPUs, calls and RCU under torture, each program for SECONDS; SEED repeats a run.
-SECONDS = 60
-SEED = $(shell date +%s)
-TORTURES = call_torture call_delays call_delays_no_membarrier call_delays_membarrier_fails \
+	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1 \
 	rcu_torture rcu_delays rcu_delays_no_membarrier rcu_delays_membarrier_fails
 .PHONY: stress
 stress: setup-check
