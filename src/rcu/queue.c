@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #define SLOWED_NS 10000000
+#define SLOWED_QUIESCENT_NS 1000000
 /* Calls ahead of which the line to write is asked for: the one who invoked had it last. */
 #define AHEAD 64
 
@@ -106,10 +107,22 @@ void hl_rcu_set_marks(size_t hurry, size_t slow)
 		atomic_store_explicit(&slow_mark, slow, memory_order_relaxed);
 }
 
+static int64_t calls_now(void)
+{
+	return atomic_load_explicit(&backlog.calls, memory_order_relaxed);
+}
+
 static bool is_above(_Atomic(size_t) *mark)
 {
-	return atomic_load_explicit(&backlog.calls, memory_order_relaxed) >
-	       (int64_t)atomic_load_explicit(mark, memory_order_relaxed);
+	return calls_now() > (int64_t)atomic_load_explicit(mark, memory_order_relaxed);
+}
+
+/* Who is slowed goes on a little below the mark, so that it does not sleep with each batch. */
+static bool may_go_on(void)
+{
+	int64_t mark = (int64_t)atomic_load_explicit(&slow_mark, memory_order_relaxed);
+
+	return calls_now() <= mark - mark / 4;
 }
 
 bool hl_backlog_above_hurry(void)
@@ -126,28 +139,28 @@ void hl_backlog_sub(uint64_t n)
 {
 	atomic_fetch_sub_explicit(&backlog.calls, (int64_t)n, memory_order_seq_cst);
 	/* RCU_SLOWED: counted, then looks at the backlog; here it is the other way round */
-	if (atomic_load_explicit(&backlog.slowed, memory_order_seq_cst)) {
+	if (atomic_load_explicit(&backlog.slowed, memory_order_seq_cst) && may_go_on()) {
 		atomic_fetch_add_explicit(&backlog.shrunk, 1, memory_order_release);
 		syscall(SYS_futex, &backlog.shrunk, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 	}
 }
 
-/* Sleeps while there is too much and it becomes less. */
-static void wait_while_it_shrinks(void)
+/* Sleeps while there is too much, as long as it becomes less in each so many nanoseconds. */
+static void wait_while_it_shrinks(int64_t patience)
 {
-	struct timespec timeout = { .tv_nsec = SLOWED_NS };
+	struct timespec timeout = { .tv_nsec = patience };
+	int64_t before = INT64_MAX;
 	int saved = errno;
-	long rc = 0;
 
 	atomic_fetch_add_explicit(&backlog.slowed, 1, memory_order_seq_cst); /* RCU_SLOWED */
-	while (!rc && is_above(&slow_mark)) {
+	for (;;) {
 		uint32_t shrunk = atomic_load_explicit(&backlog.shrunk, memory_order_acquire);
+		int64_t calls = calls_now();
 
-		if (!is_above(&slow_mark))
+		if (may_go_on() || calls >= before)
 			break;
-		rc = syscall(SYS_futex, &backlog.shrunk, FUTEX_WAIT_PRIVATE, shrunk, &timeout, NULL,
-			     0);
-		rc = rc && errno != EAGAIN;
+		before = calls;
+		syscall(SYS_futex, &backlog.shrunk, FUTEX_WAIT_PRIVATE, shrunk, &timeout, NULL, 0);
 	}
 	atomic_fetch_sub_explicit(&backlog.slowed, 1, memory_order_relaxed);
 	errno = saved;
@@ -160,7 +173,8 @@ static void slow_down(const struct hl_rcu_queue *queue)
 	    !(atomic_load_explicit(&queue->by, memory_order_relaxed) & HL_RCU_BY_HELPER))
 		return;
 	hl_count(&hl_rcu_counters.slowed);
-	wait_while_it_shrinks();
+	/* Who reads by quiescent states holds the next grace period back itself. */
+	wait_while_it_shrinks(hl_rcu_read_lock_held() ? SLOWED_QUIESCENT_NS : SLOWED_NS);
 }
 
 /* ---- Giving ---- */

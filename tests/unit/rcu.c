@@ -869,7 +869,7 @@ static void a_function_that_interrupts_may_read_and_give(void **state)
 	assert_int_equal(hl_cpu_set_interruptible(true), 0);
 	atomic_store(&interrupt, 1);
 	assert_int_equal(pthread_create(&sender, NULL, send_interrupts, &cpu), 0);
-	while (atomic_load(&given) < 500) {
+	while (atomic_load(&given) < 100) {
 		hl_rcu_read_lock();
 		hl_call_rcu_ptr(NULL, count);
 		hl_rcu_read_unlock();
