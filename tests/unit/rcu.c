@@ -869,7 +869,7 @@ static void a_function_that_interrupts_may_read_and_give(void **state)
 	assert_int_equal(hl_cpu_set_interruptible(true), 0);
 	atomic_store(&interrupt, 1);
 	assert_int_equal(pthread_create(&sender, NULL, send_interrupts, &cpu), 0);
-	while (atomic_load(&given) < 100) {
+	while (atomic_load(&given) < 30) {
 		hl_rcu_read_lock();
 		hl_call_rcu_ptr(NULL, count);
 		hl_rcu_read_unlock();
@@ -1179,7 +1179,7 @@ static void fork_in_every_state(void **state)
 	atomic_store(&go_on_giving, 1);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, give_and_read, NULL), 0);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 40; i++) {
 		pid_t child = fork();
 
 		if (!child)
