@@ -83,7 +83,8 @@ SECONDS = 60
 SEED = $(shell date +%s)
 TORTURES = call_torture:6:0 call_delays:6:0 call_delays_no_membarrier:6:0 \
 	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1 \
-	rcu_torture rcu_delays rcu_delays_no_membarrier rcu_delays_membarrier_fails
+	rcu_torture rcu_delays rcu_delays_no_membarrier rcu_delays_membarrier_fails \
+	rcuhash_torture rcuhash_delays
 .PHONY: stress
 stress: setup-check
 	@$(MAKE) --no-print-directory all
