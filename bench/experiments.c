@@ -4,6 +4,16 @@
 #include <stddef.h>
 
 const struct bench_experiment *const bench_experiments[] = {
-	&bench_csd_align,	&bench_call_many, &bench_call_latency,
-	&bench_call_throughput, &bench_cpu_poll,  NULL,
+	&bench_csd_align,
+	&bench_call_many,
+	&bench_call_latency,
+	&bench_call_throughput,
+	&bench_cpu_poll,
+	&bench_rcu_prefetch,
+	&bench_rcu_callbacks,
+	&bench_rcu_read,
+	&bench_rcu_synchronize,
+	&bench_close_flood,
+	&bench_rcu_hash,
+	NULL,
 };

@@ -12,6 +12,12 @@ extern const struct bench_experiment bench_call_many;
 extern const struct bench_experiment bench_call_latency;
 extern const struct bench_experiment bench_call_throughput;
 extern const struct bench_experiment bench_cpu_poll;
+extern const struct bench_experiment bench_rcu_prefetch;
+extern const struct bench_experiment bench_rcu_callbacks;
+extern const struct bench_experiment bench_rcu_read;
+extern const struct bench_experiment bench_rcu_synchronize;
+extern const struct bench_experiment bench_close_flood;
+extern const struct bench_experiment bench_rcu_hash;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

@@ -36,7 +36,12 @@ struct bench_metric {
 };
 
 extern const struct bench_metric bench_ns_per_call;
+extern const struct bench_metric bench_ns_per_callback;
+extern const struct bench_metric bench_ns_per_section;
+extern const struct bench_metric bench_ns_per_grace_period;
 extern const struct bench_metric bench_messages_per_second;
+extern const struct bench_metric bench_operations_per_second;
+extern const struct bench_metric bench_lookups_per_second;
 
 struct bench_row;
 
@@ -68,6 +73,8 @@ struct bench_scenario {
 	const char *title;
 	const struct bench_metric *metric;
 	unsigned threads; /* each on a processor of its own */
+	/* Where runs are not sized by their time: the loops of each, and of a quick one. */
+	uint64_t loops, quick_loops;
 	struct bench_row *row;
 	unsigned n_rows;
 };
@@ -78,6 +85,8 @@ struct bench_experiment {
 	const char *title;
 	/* Adds the scenarios that this machine can have. */
 	void (*describe)(struct bench_experiment *experiment, const struct bench_machine *machine);
+	/* Gives back what describe() took beside; NULL: nothing. */
+	void (*end)(void);
 	struct bench_scenario *scenario;
 	unsigned n_scenarios;
 	bool no_memory; /* not all of it is there */
@@ -85,7 +94,9 @@ struct bench_experiment {
 
 struct bench_options {
 	unsigned runs; /* of each row */
-	uint64_t run_ns; /* about how long each takes */
+	unsigned long_runs; /* the same where the scenario says how many loops a run has */
+	uint64_t run_ns; /* about how long each takes, elsewhere */
+	bool quick;
 	unsigned limit_ms; /* after this a run has failed */
 	/* Told before each run; may be NULL. */
 	void (*progress)(void *arg, const struct bench_experiment *experiment,

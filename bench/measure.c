@@ -55,6 +55,11 @@ static uint64_t dry_run(const struct bench_scenario *scenario, struct bench_row 
 	return ns;
 }
 
+static unsigned runs_of(const struct bench_scenario *scenario, const struct bench_options *options)
+{
+	return scenario->loops ? options->long_runs : options->runs;
+}
+
 /* Finds how many loops take as long as a run shall. */
 static void size(const struct bench_scenario *scenario, struct bench_row *row,
 		 const struct bench_machine *machine, const struct bench_options *options)
@@ -63,6 +68,10 @@ static void size(const struct bench_scenario *scenario, struct bench_row *row,
 	uint64_t loops = least, ns;
 	double wanted;
 
+	if (scenario->loops) {
+		row->loops = options->quick ? scenario->quick_loops : scenario->loops;
+		return;
+	}
 	while ((ns = dry_run(scenario, row, machine, options, loops)) != 0 &&
 	       ns < options->run_ns / DRY_PART)
 		loops *= DRY_GROWTH;
@@ -95,7 +104,7 @@ static void show_progress(const struct bench_experiment *experiment,
 {
 	if (options->progress)
 		options->progress(options->progress_arg, experiment, scenario, row, run,
-				  options->runs);
+				  runs_of(scenario, options));
 }
 
 static int prepare(const struct bench_experiment *experiment, struct bench_scenario *scenario,
@@ -116,7 +125,7 @@ static int prepare(const struct bench_experiment *experiment, struct bench_scena
 			}
 			continue;
 		}
-		row->value = calloc(options->runs, sizeof(*row->value));
+		row->value = calloc(runs_of(scenario, options), sizeof(*row->value));
 		if (!row->value)
 			return -ENOMEM;
 		show_progress(experiment, scenario, row, 0, options);
@@ -134,7 +143,7 @@ int bench_measure(struct bench_experiment *experiment, const struct bench_machin
 
 		if (rc)
 			return rc;
-		for (unsigned run = 0; run < options->runs; run++) {
+		for (unsigned run = 0; run < runs_of(scenario, options); run++) {
 			for (unsigned k = 0; k < scenario->n_rows; k++) {
 				struct bench_row *row = &scenario->row[k];
 

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double ns_per_call(uint64_t ns, uint64_t done)
+static double ns_per_one(uint64_t ns, uint64_t done)
 {
 	return (double)ns / (double)done;
 }
 
-static double messages_per_second(uint64_t ns, uint64_t done)
+static double per_second(uint64_t ns, uint64_t done)
 {
 	return (double)done * 1e9 / (double)ns;
 }
@@ -18,7 +18,25 @@ const struct bench_metric bench_ns_per_call = {
 	.name = "ns_per_call",
 	.unit = "ns a call",
 	.least_loops = 16,
-	.value = ns_per_call,
+	.value = ns_per_one,
+};
+const struct bench_metric bench_ns_per_callback = {
+	.name = "ns_per_callback",
+	.unit = "ns a callback",
+	.least_loops = 4096,
+	.value = ns_per_one,
+};
+const struct bench_metric bench_ns_per_section = {
+	.name = "ns_per_section",
+	.unit = "ns a section",
+	.least_loops = 4096,
+	.value = ns_per_one,
+};
+const struct bench_metric bench_ns_per_grace_period = {
+	.name = "ns_per_grace_period",
+	.unit = "ns a grace period",
+	.least_loops = 4,
+	.value = ns_per_one,
 };
 const struct bench_metric bench_messages_per_second = {
 	.name = "messages_per_second",
@@ -26,7 +44,21 @@ const struct bench_metric bench_messages_per_second = {
 	.higher_is_better = true,
 	/* A run that is about as long as a queue measures how it fills or empties. */
 	.least_loops = 2048,
-	.value = messages_per_second,
+	.value = per_second,
+};
+const struct bench_metric bench_operations_per_second = {
+	.name = "operations_per_second",
+	.unit = "operations a second",
+	.higher_is_better = true,
+	.least_loops = 2048,
+	.value = per_second,
+};
+const struct bench_metric bench_lookups_per_second = {
+	.name = "lookups_per_second",
+	.unit = "lookups a second",
+	.higher_is_better = true,
+	.least_loops = 2048,
+	.value = per_second,
 };
 
 struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, const char *name,
@@ -87,6 +119,8 @@ void bench_free(struct bench_experiment *experiment)
 		free(scenario->row);
 		free(scenario->name);
 	}
+	if (experiment->end)
+		experiment->end();
 	free(experiment->scenario);
 	experiment->scenario = NULL;
 	experiment->n_scenarios = 0;

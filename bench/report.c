@@ -44,6 +44,16 @@ bool bench_ratio_to(const struct bench_scenario *scenario, const struct bench_ro
 	return true;
 }
 
+bool bench_other_ratio(const struct bench_scenario *scenario, const struct bench_row *of,
+		       const struct bench_row *to, struct bench_stats *ratio)
+{
+	if (of->kind != BENCH_OURS || of == bench_ours(scenario) || !bench_was_measured(of) ||
+	    to->kind == BENCH_OURS || !bench_was_measured(to))
+		return false;
+	*ratio = bench_ratio(of->value, to->value, to->runs);
+	return true;
+}
+
 /* 12345 as "12 345". */
 static void add_grouped(struct hl_text *text, const char *digits)
 {

@@ -34,6 +34,9 @@ const struct bench_row *bench_ours(const struct bench_scenario *scenario);
 /* The ratio of ours to a row; false: there is none. */
 bool bench_ratio_to(const struct bench_scenario *scenario, const struct bench_row *to,
 		    struct bench_stats *ratio);
+/* Of another row of ours to one that is not: the same. */
+bool bench_other_ratio(const struct bench_scenario *scenario, const struct bench_row *of,
+		       const struct bench_row *to, struct bench_stats *ratio);
 /* Adds a figure for people: four digits that matter at most, thousands apart. */
 void bench_add_figure(struct hl_text *text, double value);
 /* Adds "1.10 (1.02 to 1.21)". */

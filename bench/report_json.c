@@ -54,21 +54,32 @@ static void add_rows(struct hl_json *json, cJSON *object, const struct bench_sce
 	}
 }
 
+static void add_ratio(struct hl_json *json, cJSON *ratios, const char *of, const char *to,
+		      struct bench_stats stats)
+{
+	cJSON *ratio = hl_json_add_object(json, ratios, NULL);
+
+	hl_json_add_string(json, ratio, "of", of);
+	hl_json_add_string(json, ratio, "to", to);
+	add_stats(json, ratio, stats);
+}
+
+/* Those of the table first; then those of the other rows of ours. */
 static void add_ratios(struct hl_json *json, cJSON *object, const struct bench_scenario *scenario)
 {
 	cJSON *ratios = hl_json_add_array(json, object, "ratios");
+	const struct bench_row *row = scenario->row;
+	struct bench_stats stats;
 
 	for (unsigned i = 0; i < scenario->n_rows; i++) {
-		const struct bench_row *row = &scenario->row[i];
-		struct bench_stats stats;
-		cJSON *ratio;
-
-		if (!bench_ratio_to(scenario, row, &stats))
-			continue;
-		ratio = hl_json_add_object(json, ratios, NULL);
-		hl_json_add_string(json, ratio, "of", bench_ours(scenario)->name);
-		hl_json_add_string(json, ratio, "to", row->name);
-		add_stats(json, ratio, stats);
+		if (bench_ratio_to(scenario, &row[i], &stats))
+			add_ratio(json, ratios, bench_ours(scenario)->name, row[i].name, stats);
+	}
+	for (unsigned i = 0; i < scenario->n_rows; i++) {
+		for (unsigned k = 0; k < scenario->n_rows; k++) {
+			if (bench_other_ratio(scenario, &row[i], &row[k], &stats))
+				add_ratio(json, ratios, row[i].name, row[k].name, stats);
+		}
 	}
 }
 

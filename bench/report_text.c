@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define NAME_WIDTH 14
+#define NAME_WIDTH 17
 #define KIND_WIDTH 10
 #define FIGURE_WIDTH 12
 

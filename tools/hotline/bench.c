@@ -3,7 +3,9 @@
 
 #include "bench/experiments.h"
 #include "bench/peer.h"
+#include "bench/rcu.h"
 #include "bench/report.h"
+#include "bench/table.h"
 #include "complain.h"
 #include "output.h"
 
@@ -18,6 +20,7 @@
 #define RUNS 15
 #define RUN_NS 50000000
 #define QUICK_RUNS 5
+#define QUICK_LONG_RUNS 3
 #define QUICK_RUN_NS 10000000
 /* A run takes a moment; after this it hangs. */
 #define LIMIT_MS 10000
@@ -37,7 +40,7 @@ static const struct argp_option argp_options[] = {
 	{ .name = "runs",
 	  .key = KEY_RUNS,
 	  .arg = "N",
-	  .doc = "How often each row runs (15; with --quick 5)" },
+	  .doc = "How often each row runs (15; with --quick 5, or 3 where a run takes long)" },
 	{ .name = "json",
 	  .key = KEY_JSON,
 	  .arg = "FILE",
@@ -144,6 +147,12 @@ static const struct argp argp = {
 
 /* ---- --list ---- */
 
+static void list_peer(const char *name, enum bench_kind kind, const char *why_not)
+{
+	if (kind == BENCH_PEER)
+		printf("  %-16s %s\n", name, why_not ? why_not : "built in");
+}
+
 static int list(void)
 {
 	printf("Experiments:\n");
@@ -151,11 +160,12 @@ static int list(void)
 		printf("  %-16s %s  %s\n", bench_experiments[i]->name, bench_experiments[i]->origin,
 		       bench_experiments[i]->title);
 	printf("\nCompared with:\n");
-	for (const struct peer *peer = bench_peers; peer->name; peer++) {
-		if (peer->kind == BENCH_PEER)
-			printf("  %-16s %s\n", peer->name,
-			       peer->why_not ? peer->why_not : "built in");
-	}
+	for (const struct peer *peer = bench_peers; peer->name; peer++)
+		list_peer(peer->name, peer->kind, peer->why_not);
+	for (const struct rcu_peer *peer = bench_rcu_peers; peer->name; peer++)
+		list_peer(peer->name, peer->kind, peer->why_not);
+	for (const struct table_peer *peer = bench_table_peers; peer->name; peer++)
+		list_peer(peer->name, peer->kind, peer->why_not);
 	return STATUS_FINE;
 }
 
@@ -314,7 +324,11 @@ static int run(const struct options *options)
 		.runs = options->runs	 ? options->runs
 			: options->quick ? QUICK_RUNS
 					 : RUNS,
+		.long_runs = options->runs    ? options->runs
+			     : options->quick ? QUICK_LONG_RUNS
+					      : RUNS,
 		.run_ns = options->quick ? QUICK_RUN_NS : RUN_NS,
+		.quick = options->quick,
 		.limit_ms = LIMIT_MS,
 		.progress = isatty(STDERR_FILENO) ? show_progress : NULL,
 	};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "bench/peers/rcu_schemes.h"
+
+#include <stddef.h>
+
+#include "bench_config.h"
+
+#define EVERYTHING (RCU_READS | RCU_SYNCHRONIZES | RCU_CALLS | RCU_POLLS)
+
+#define PEER(peer_name, peer_scheme) \
+	{ \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING, \
+		.scheme = &peer_scheme \
+	}
+#define MISSING(peer_name, debian, fedora) \
+	{ \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING, \
+		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
+			   " (Fedora), then build anew" \
+	}
+
+const struct rcu_peer bench_rcu_peers[] = {
+	{ .name = "hotline",
+	  .kind = BENCH_OURS,
+	  .abilities = EVERYTHING,
+	  .scheme = &scheme_hotline },
+	{ .name = "hotline-polling",
+	  .kind = BENCH_OURS,
+	  .abilities = RCU_POLLS,
+	  .scheme = &scheme_hotline_polling },
+	{ .name = "hotline-quiescent",
+	  .kind = BENCH_OURS,
+	  .abilities = RCU_READS | RCU_SYNCHRONIZES,
+	  .scheme = &scheme_hotline_quiescent },
+	{ .name = "nothing", .kind = BENCH_LIMIT, .abilities = RCU_READS, .scheme = &scheme_array },
+	{ .name = "array",
+	  .kind = BENCH_LIMIT,
+	  .abilities = RCU_CALLS | RCU_POLLS,
+	  .scheme = &scheme_array },
+#if HL_BENCH_URCU
+	PEER("urcu-memb", scheme_urcu_memb),
+#else
+	MISSING("urcu-memb", "liburcu-dev", "userspace-rcu-devel"),
+#endif
+#if HL_BENCH_URCU
+	PEER("urcu-qsbr", scheme_urcu_qsbr),
+#else
+	MISSING("urcu-qsbr", "liburcu-dev", "userspace-rcu-devel"),
+#endif
+#if HL_BENCH_CK
+	PEER("ck_epoch", scheme_ck_epoch),
+#else
+	MISSING("ck_epoch", "libck-dev", "ck-devel"),
+#endif
+#if HL_BENCH_DPDK
+	PEER("rte_rcu_qsbr", scheme_rte_qsbr),
+#else
+	MISSING("rte_rcu_qsbr", "libdpdk-dev", "dpdk-devel"),
+#endif
+	{ .name = NULL },
+};
+
+void bench_add_rcu_row(struct bench_experiment *experiment, struct bench_scenario *scenario,
+		       const struct rcu_peer *peer, bench_fn run, const void *what)
+{
+	bench_add_row(experiment, scenario,
+		      &(struct bench_row){
+			      .name = peer->name,
+			      .kind = peer->kind,
+			      .run = run,
+			      .what = what,
+			      .why_not = (char *)peer->why_not,
+		      });
+}
