@@ -87,7 +87,7 @@ static void add_scenario(struct bench_experiment *experiment, const char *name, 
 		scenario->quick_loops = DESCRIPTORS;
 	}
 	for (const struct rcu_peer *peer = bench_rcu_peers; peer->name; peer++) {
-		if (!(peer->abilities & RCU_CALLS) || peer->kind == BENCH_LIMIT)
+		if (!(peer->abilities & RCU_POLLS) || peer->kind == BENCH_LIMIT)
 			continue;
 		*next = (struct flood_row){ .scheme = peer->scheme, .reader = reader };
 		bench_add_rcu_row(experiment, scenario, peer, flood, next++);

@@ -54,7 +54,7 @@ ROWS = {
     ("rcu-callbacks", "random-polled-reader"): ["hotline-polling", "array", *RCU],
     "rcu-read": ["hotline-quiescent", "nothing", *RCU],
     "rcu-synchronize": ["hotline-expedited", "hotline-quiescent", *RCU],
-    "close-flood": RCU,
+    "close-flood": ["hotline-polling", *RCU],
     "rcu-hash": ["hotline-quiescent", *TABLES],
     ("csd-align", "waited"): ["straddling"],
     ("csd-align", "async"): ["straddling"],
