@@ -146,7 +146,7 @@ static void the_sizes_are_those_of_the_documentation(void **state)
 	assert_int_equal(sizeof(struct hl_csd), 32);
 	assert_int_equal(sizeof(struct hl_slot), 16);
 	assert_int_equal(sizeof(struct hl_ring), 4416);
-	assert_int_equal(sizeof(struct hl_cpu), 448);
+	assert_int_equal(sizeof(struct hl_cpu), 512);
 	assert_in_range(sizeof(struct hl_inbox), 2300, 2400);
 #endif
 }
