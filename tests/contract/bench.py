@@ -170,7 +170,7 @@ def complete():
 def rows():
     for experiment, scenario in scenarios():
         where = (experiment["name"], scenario["name"])
-        others = ROWS.get(where) or ROWS.get(experiment["name"]) or ["shared"]
+        others = ROWS.get(where, ROWS.get(experiment["name"], ["shared"]))
         expected = sorted(["hotline", *others])
         present = [row["name"] for row in scenario["rows"]]
         missing = [one["name"] for one in scenario["unavailable"]]
