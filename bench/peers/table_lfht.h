@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * liburcu's lock-free table, for either of its flavours: URCU(name), URCU_FLAVOUR and TABLE
- * are given. It changes its size by itself.
+ * are given. It changes its size by itself, in a thread that comes behind when a table is
+ * filled fast; so it begins with the size that it will have.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,8 +22,7 @@ static struct cds_lfht *lfht;
 
 static int table_open(uint64_t entries)
 {
-	(void)entries;
-	lfht = cds_lfht_new_flavor(1, 1, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
+	lfht = cds_lfht_new_flavor(entries, 1, 0, CDS_LFHT_AUTO_RESIZE | CDS_LFHT_ACCOUNTING,
 				   &URCU_FLAVOUR, NULL);
 	return lfht && URCU(get_default_call_rcu_data)() ? 0 : -ENOMEM;
 }
