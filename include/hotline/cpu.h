@@ -95,8 +95,8 @@ HL_API int hl_cpu_pin(int processor);
  * hl_cpu_poll - runs what was sent to the calling CPU
  *
  * Returns how many functions ran, or -ENXIO. Does not block, but for what the
- * functions do. With nothing to do it reads one word, and one for each CPU that
- * sends to this one often, eight of them at most.
+ * functions do. With nothing to do it reads one word, and two for each CPU that
+ * sends to this one, for the first eight of them: the others ring.
  */
 HL_API int hl_cpu_poll(void);
 

@@ -8,13 +8,13 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <time.h>
 
 /* Spins between looks at whether the target is still there, and at the clock. */
 #define SPINS_A_LOOK 1024u
 /* Looks after which the processor is given away between them. */
 #define LOOKS_TO_YIELD 4u
+
+#define NS_PER_MS 1000000
 
 static _Atomic(unsigned) stall_ms;
 static void (*_Atomic stall_report)(const struct hl_call_stall *);
@@ -34,14 +34,6 @@ struct wait {
 	const uint64_t *lost; /* numbers up to that nobody will run */
 	struct hl_stall stall;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* What the target runs, innermost. */
 static void (*running_on(const struct hl_cpu *target))(void *)
@@ -63,7 +55,7 @@ void hl_look_for_stall(struct hl_stall *stall)
 
 	if (!ms || !report)
 		return;
-	now = now_ms();
+	now = (uint64_t)hl_now_ns() / NS_PER_MS;
 	if (!stall->began_ms)
 		stall->began_ms = stall->reported_ms = now;
 	if (now - stall->reported_ms < ms)

@@ -32,7 +32,7 @@ static const _Atomic(uint64_t) something = HL_LOOK_BIT;
 
 static bool is_there(const struct hl_ring *ring, uint64_t *word)
 {
-	/* CALL_MESSAGE, pairs with put() */
+	/* CALL_MESSAGE, pairs with hl_ring_put() */
 	*word = atomic_load_explicit(&ring->slot[ring->taken % HL_RING_SLOTS].word,
 				     memory_order_acquire);
 	return (*word & HL_WORD_LAP) == hl_lap_of(ring->taken);
@@ -97,7 +97,7 @@ static bool claim(_Atomic(uint64_t) *place, uint64_t word)
 /* Lets the sender know how far the queue was read. */
 static void tell_room(struct hl_ring *ring)
 {
-	/* CALL_ROOM, pairs with wait_for_room(): the slots were read */
+	/* CALL_ROOM, pairs with hl_ring_wait_for_room(): the slots were read */
 	atomic_store_explicit(&ring->head, ring->taken, memory_order_release);
 }
 
@@ -318,21 +318,31 @@ static struct hl_ring *queue_from(const struct hl_inbox *inbox, int sender)
 	return atomic_load_explicit(&inbox->in[sender], memory_order_acquire);
 }
 
-static void how(struct hl_cpu *me)
+/* The queue of the next sender that has one; NULL: no more. *sender begins at -1. */
+static struct hl_ring *next_queue(const struct hl_inbox *inbox, int *sender)
 {
-	struct hl_inbox *inbox = hl_inbox_of(me);
-
-	for (int sender = 0; sender <= HL_SENDER_FOREIGN; sender++) {
+	while (++*sender <= HL_SENDER_FOREIGN) {
 		struct hl_ring *ring;
 
 		/* The ids that were never given out have sent nothing. */
-		if (sender == hl_nr_cpu_ids())
-			sender = HL_SENDER_FOREIGN;
-		ring = queue_from(inbox, sender);
+		if (*sender == hl_nr_cpu_ids())
+			*sender = HL_SENDER_FOREIGN;
+		ring = queue_from(inbox, *sender);
 		if (ring)
-			atomic_store_explicit(&ring->attention, attention_of(me, ring->look),
-					      memory_order_release);
+			return ring;
 	}
+	return NULL;
+}
+
+static void how(struct hl_cpu *me)
+{
+	struct hl_inbox *inbox = hl_inbox_of(me);
+	struct hl_ring *ring;
+	int sender = -1;
+
+	while ((ring = next_queue(inbox, &sender)))
+		atomic_store_explicit(&ring->attention, attention_of(me, ring->look),
+				      memory_order_release);
 }
 
 /* The thread ended inside functions that were sent to it: they are over, too. */
@@ -356,16 +366,12 @@ static void ended(struct hl_cpu *me)
 static void sweep(struct hl_cpu *me)
 {
 	struct hl_inbox *inbox = hl_inbox_of(me);
+	struct hl_ring *ring;
+	int sender = -1;
 
-	for (int sender = 0; sender <= HL_SENDER_FOREIGN; sender++) {
-		struct hl_ring *ring;
-
-		if (sender == hl_nr_cpu_ids())
-			sender = HL_SENDER_FOREIGN;
-		ring = queue_from(inbox, sender);
-		while (ring && drain(me, inbox, ring))
+	while ((ring = next_queue(inbox, &sender)))
+		while (drain(me, inbox, ring))
 			;
-	}
 	if (leaves(me))
 		look_nowhere(me, inbox);
 }
