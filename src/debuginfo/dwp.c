@@ -85,24 +85,8 @@ static Elf64_Shdr *section_by_name(struct hl_dwp *p, const char *name)
 
 bool hl_dwp_is_package(int fd)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	Elf_Scn *section = NULL;
-	size_t names;
-	bool found = false;
-
-	if (elf && elf_kind(elf) == ELF_K_ELF && !elf_getshdrstrndx(elf, &names)) {
-		while (!found && (section = elf_nextscn(elf, section))) {
-			GElf_Shdr header;
-			const char *name = gelf_getshdr(section, &header)
-						   ? elf_strptr(elf, names, header.sh_name)
-						   : NULL;
-
-			found = name && (!strcmp(name, ".debug_cu_index") ||
-					 !strcmp(name, ".debug_tu_index"));
-		}
-	}
-	elf_end(elf);
-	return found;
+	return hl_elf_has_section(fd, ".debug_cu_index") ||
+	       hl_elf_has_section(fd, ".debug_tu_index");
 }
 
 /* Checks the ELF header and finds the section headers and their names. */

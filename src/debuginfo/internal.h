@@ -108,6 +108,9 @@ int hl_btf_read(struct hl_types_whole *whole, const char *path, bool raw,
 int hl_types_settle(struct hl_types *types, struct hl_type *type, struct hl_member *member,
 		    struct hl_error *err);
 
+/* Whether an ELF file has a section of that name with something in it. */
+bool hl_elf_has_section(int fd, const char *name);
+
 /* Writes the reason and returns rc. */
 int hl_fail(struct hl_error *err, int rc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -57,8 +57,7 @@ static int unknown_file(const char *path, const unsigned char *start, size_t n,
 		       path);
 }
 
-/* Whether an ELF file has a section of that name with something in it. */
-static bool has_section(int fd, const char *wanted)
+bool hl_elf_has_section(int fd, const char *wanted)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	Elf_Scn *section = NULL;
@@ -114,7 +113,7 @@ static int read_file(struct hl_types_whole *whole, const char *path, int fd,
 	if (!rc)
 		rc = hl_dwarf_read(whole, path, fd, options, err);
 
-	if (rc == -ENODATA && has_section(fd, ".BTF")) {
+	if (rc == -ENODATA && hl_elf_has_section(fd, ".BTF")) {
 		discard(whole);
 		rc = hl_btf_read(whole, path, false, options, err);
 	}
