@@ -229,11 +229,16 @@ struct hl_rcu_head {
  * hl_call_rcu_ptr - runs func(ptr) after a grace period; the object has no head
  * hl_free_rcu - free(ptr) after a grace period; NULL is ignored
  *
- * The function runs in the library's helper thread or in the calling CPU's polls: see
- * hl_rcu_invoke_by(). What one thread gives away runs in that order (but for what was given
- * while memory was short). It may give more away, read, and wait for grace periods; it must
- * not wait for hl_rcu_barrier(). What it takes as a lock must not be held by anybody who
+ * The function runs in the library's helper thread, in the calling CPU's polls, or in the
+ * calling thread's next hl_rcu_barrier(): see hl_rcu_invoke_by(). What one thread gives away
+ * runs in that order, one at a time (but for what was given while memory was short); what
+ * several give may run at once. It may give more away, read, and wait for grace periods; it
+ * must not wait for hl_rcu_barrier(). What it takes as a lock must not be held by anybody who
  * waits for it.
+ *
+ * A thread that frees much of what it allocated is served best by HL_RCU_BY_POLL: free() then
+ * fills the cache that its malloc() takes from, where the helper would go against it over
+ * the allocator's locks.
  *
  * Usually a few nanoseconds; every few hundred calls it may take memory from the system.
  * When too much waits (hl_rcu_set_marks()) the caller may be slowed, outside its own sections
@@ -253,23 +258,35 @@ HL_API int hl_free_rcu(void *ptr);
 
 /*
  * hl_rcu_invoke_by - who runs what the calling thread gives away from now on
- * @who: HL_RCU_BY_HELPER (as at first), HL_RCU_BY_POLL, or both
+ * @who: HL_RCU_BY_HELPER, HL_RCU_BY_POLL, or both; and perhaps HL_RCU_BY_BARRIER. At first
+ *	HL_RCU_BY_HELPER | HL_RCU_BY_BARRIER.
+ *
+ * HL_RCU_BY_HELPER: the library's thread, which has all signals blocked.
  *
  * HL_RCU_BY_POLL: hl_cpu_poll() and hl_cpu_idle() of the calling CPU, outside functions that were
- * sent to it, some dozens at a time; while it sleeps or is offline, the helper. Polls take some
- * nanoseconds more while something waits. Both: whoever comes first.
+ * sent to it, some dozens at a time, and its hl_rcu_barrier(); while it sleeps or is offline, the
+ * helper. Polls take some nanoseconds more while something waits. Both: whoever comes first.
  *
- * Returns 0; -EINVAL: neither; -ENXIO: by poll, and the thread is not online; -ENOMEM.
+ * HL_RCU_BY_BARRIER: hl_rcu_barrier(), called by the thread itself, runs what it gave away in place
+ * of waiting for the helper to: nothing has to be woken, and a thread that frees what it allocated
+ * finds it in the allocator's cache. A lock that the functions take must not be held there
+ * in any case. Leave it out if they need much stack, or rely on being called by a thread of
+ * the library's.
+ *
+ * Returns 0; -EINVAL: neither helper nor poll; -ENXIO: by poll, and the thread is not online;
+ * -ENOMEM.
  */
 #define HL_RCU_BY_HELPER 0x1u
 #define HL_RCU_BY_POLL 0x2u
+#define HL_RCU_BY_BARRIER 0x4u
 HL_API int hl_rcu_invoke_by(unsigned who);
 
 /*
  * hl_rcu_barrier - waits until everything that was given away before has run
  *
- * By any thread, as far as the caller knows of it. Blocks. While it waits a CPU serves
- * what is sent to it, and runs what it is to run itself.
+ * By any thread, as far as the caller knows of it. Blocks, is no cancellation point. While it
+ * waits a CPU serves what is sent to it. What the calling thread gave away it may run itself, see
+ * hl_rcu_invoke_by(); what is given meanwhile may run with it.
  *
  * Returns 0; -EDEADLK: in a section of the general scheme, or in a function that
  * hl_call_rcu() runs.

@@ -14,8 +14,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* Empty batches that are kept when a flood is over; while it lasts, what the backlog may need. */
-#define KEEP_AT_REST 4u
+/* Empty batches that are kept when a flood is over, a megabyte: the next one would have the system
+ * clear as many again. While it lasts, what the backlog may need. */
+#define KEEP_AT_REST 32u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hl_rcu_batch *pool; /* large ones */
@@ -34,11 +35,6 @@ void hl_batch_unlock(void)
 	hl_local_irq_enable();
 }
 
-static size_t bytes_of(const struct hl_rcu_batch *batch)
-{
-	return sizeof(*batch) + batch->size * sizeof(batch->call[0]);
-}
-
 static struct hl_rcu_batch *map(size_t bytes, int flags)
 {
 	struct hl_rcu_batch *batch = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -46,7 +42,7 @@ static struct hl_rcu_batch *map(size_t bytes, int flags)
 
 	if (batch == MAP_FAILED)
 		return NULL;
-	batch->size = (bytes - sizeof(*batch)) / sizeof(batch->call[0]);
+	batch->bytes = bytes;
 	atomic_fetch_add_explicit(&n_batches, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&n_bytes, bytes, memory_order_relaxed);
 	return batch;
@@ -54,7 +50,7 @@ static struct hl_rcu_batch *map(size_t bytes, int flags)
 
 static void unmap(struct hl_rcu_batch *batch)
 {
-	size_t bytes = bytes_of(batch);
+	size_t bytes = batch->bytes;
 
 	atomic_fetch_sub_explicit(&n_batches, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&n_bytes, bytes, memory_order_relaxed);
@@ -91,9 +87,9 @@ void hl_batch_put(struct hl_rcu_batch *batch)
 {
 	bool kept = false;
 
-	if (bytes_of(batch) == HL_BATCH_LARGE) {
+	if (batch->bytes == HL_BATCH_LARGE) {
 		hl_batch_lock();
-		kept = n_pool < hl_backlog_most() / batch->size + KEEP_AT_REST;
+		kept = n_pool < hl_backlog_most() / HL_BATCH_SLOTS(HL_BATCH_LARGE) + KEEP_AT_REST;
 		if (kept) {
 			atomic_store_explicit(&batch->next, pool, memory_order_relaxed);
 			pool = batch;

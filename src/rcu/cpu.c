@@ -19,14 +19,20 @@ static bool runs_by_poll(const struct hl_rcu_thread *self)
 	return self->by & HL_RCU_BY_POLL;
 }
 
-/* Who runs what is in the thread's queues from now on. */
+void hl_rcu_run_by(struct hl_rcu_queue *queue, uint32_t who)
+{
+	atomic_store_explicit(&queue->by, who, memory_order_relaxed);
+	/* In this order: a function that interrupts the thread in between rings itself. */
+	atomic_store_explicit(&queue->notify, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (hl_queue_pending(queue))
+		hl_queue_ring(queue);
+}
+
 static void run_by(struct hl_rcu_thread *self, uint32_t who)
 {
-	for (struct hl_rcu_queue *queue = self->queue; queue < self->queue + 2; queue++) {
-		atomic_store_explicit(&queue->by, who, memory_order_relaxed);
-		if (who & HL_RCU_BY_HELPER && hl_queue_pending(queue))
-			hl_helper_ring(queue);
-	}
+	hl_rcu_run_by(&self->queue[0], who);
+	hl_rcu_run_by(&self->queue[1], who);
 }
 
 /* Runs some of what is ready; whether something waits still. */
@@ -35,7 +41,7 @@ static bool run_some(struct hl_rcu_queue *queue)
 	if (hl_queue_pending(queue) && !hl_rcu_running && hl_queue_trylock(queue)) {
 		hl_queue_collect(queue);
 		if (queue->waiting)
-			hl_gp_step(queue->state);
+			hl_gp_step_in_time(queue->state);
 		hl_queue_run(queue, MOST + (unsigned)(hl_queue_waits(queue) / PART));
 		hl_queue_unlock(queue);
 	}
@@ -94,11 +100,20 @@ static void awake(struct hl_cpu *me)
 	}
 }
 
+/* It will not poll any more; what it chose beside that stays. */
+void hl_rcu_poll_ends(void)
+{
+	const struct hl_rcu_thread *self = hl_rcu_self_if_any();
+
+	if (self && runs_by_poll(self))
+		hl_rcu_invoke_by(HL_RCU_BY_HELPER | (self->by & HL_RCU_BY_BARRIER));
+}
+
 static void offline(struct hl_cpu *me)
 {
 	(void)me;
 	hl_rcu_set_quiescent(false);
-	hl_rcu_invoke_by(HL_RCU_BY_HELPER);
+	hl_rcu_poll_ends();
 }
 
 static const struct hl_cpu_watch watch = {
@@ -134,13 +149,14 @@ int hl_rcu_invoke_by(unsigned who)
 {
 	struct hl_rcu_thread *self;
 
-	if (!who || who & ~(HL_RCU_BY_HELPER | HL_RCU_BY_POLL))
+	if (!(who & (HL_RCU_BY_HELPER | HL_RCU_BY_POLL)) ||
+	    who & ~(HL_RCU_BY_HELPER | HL_RCU_BY_POLL | HL_RCU_BY_BARRIER))
 		return -EINVAL;
 	if (who & HL_RCU_BY_POLL && !hl_this_cpu)
 		return -ENXIO;
-	self = who == HL_RCU_BY_HELPER ? hl_rcu_self_if_any() : hl_rcu_self();
+	self = hl_rcu_self();
 	if (!self)
-		return who == HL_RCU_BY_HELPER ? 0 : -ENOMEM;
+		return -ENOMEM;
 	if (self->by != who) {
 		self->by = who;
 		run_by(self, who);

@@ -33,6 +33,7 @@ static void child_forked(void)
 	hl_gp_forked();
 	hl_helper_forked();
 	hl_queue_forked();
+	hl_rcu_barrier_forked();
 	unlock_all();
 }
 

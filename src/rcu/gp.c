@@ -18,6 +18,10 @@
  * reader that has begun no section since the grace period before the last is parked, and
  * fences itself when it comes back.
  *
+ * A broadcast costs who executes it and interrupts everybody else. So the calls that wait, which
+ * nobody waits for, get one only when so much time has passed since the last that all of them
+ * take a tenth of the time, or half of it above the first mark of the backlog.
+ *
  * Memory ordering (see thread.c and rcu.h for the readers' ends)
  *
  * RCU_NUMBER: the number is stored with release and loaded with acquire, by those who begin
@@ -33,6 +37,9 @@
  * RCU_STATE: who asks for a grace period fences between its own stores and its look at the
  *	number. Without it the grace period that it waits for begins before its stores
  *	are seen, and a reader that does not hold it back finds the old pointer.
+ * RCU_NOBODY: who waits fences, then looks at everybody. A reader that is not seen fences after the
+ *	look's fence and before it reads (RCU_PARKED, RCU_RESUME, or each section where there is no
+ *	membarrier): it sees what was before. Readers that are awake do not fence, and are counted.
  * RCU_PARK: a grace period marks a reader as parked, has every thread fence, then looks at the
  *	reader's word; the reader stores its word, then looks whether it is parked. Either the
  *	reader sees the mark and fences, or it is taken off again. In between:
@@ -55,6 +62,9 @@
 
 #define NS_PER_S 1000000000
 #define NS_PER_MS 1000000
+/* From one broadcast for calls to the next: times what the last one took. */
+#define PACE 10
+#define PACE_HURRY 2
 #define WORD_OF(number) ((number) << HL_NUMBER_SHIFT | 1)
 
 struct hl_rcu_number hl_priv_rcu_number = { .word = WORD_OF(HL_RCU_START) };
@@ -68,6 +78,7 @@ static struct {
 	/* of the last that was found stalled: which, since when, how often it was reported */
 	uint64_t watched;
 	int64_t watched_ns, reports;
+	int64_t broadcast_at, broadcast_ns; /* the last: when it was over, how long it took */
 	HL_CACHELINE_GROUP_END(steps);
 
 	/* Readers that are not parked; written by them, seldom. */
@@ -118,6 +129,22 @@ bool hl_gp_done(uint64_t state)
 {
 	/* RCU_OVER, pairs with end() */
 	return has_reached(atomic_load_explicit(&gp.ended, memory_order_acquire), state);
+}
+
+bool hl_gp_nobody_reads(const struct hl_rcu_thread *but)
+{
+	hl_fence(); /* RCU_NOBODY */
+	if (atomic_load_explicit(&gp.awake, memory_order_relaxed) || hl_rcu_crowd_reads())
+		return false;
+	HL_FOR_EACH_RCU_THREAD(t)
+	{
+		/* RCU_END, pairs with hl_rcu_read_unlock(); RCU_QUIET, with hl_rcu_rest() */
+		if (__atomic_load_n(&t->reader.word, __ATOMIC_ACQUIRE) & HL_PRIV_RCU_NEST)
+			return false;
+		if (t != but && __atomic_load_n(&t->reader.quiescent, __ATOMIC_ACQUIRE))
+			return false;
+	}
+	return true;
 }
 
 /* ---- Steps ---- */
@@ -189,6 +216,27 @@ static void unpark_readers(void)
 	}
 }
 
+static void broadcast(void)
+{
+	int64_t begun = hl_now_ns();
+
+	hl_barrier_all(); /* RCU_READER, pairs with hl_rcu_read_lock(); RCU_PARK */
+	hl_count(&hl_rcu_counters.broadcasts);
+	gp.broadcast_at = hl_now_ns();
+	gp.broadcast_ns = gp.broadcast_at - begun;
+}
+
+/* How long it is until a broadcast is in time for calls; 0: now, or there need be none. */
+static int64_t pace_left(void)
+{
+	int64_t pace = hl_backlog_above_hurry() ? PACE_HURRY : PACE, left;
+
+	if (!atomic_load_explicit(&gp.awake, memory_order_relaxed) || hl_rcu_barrier_waits())
+		return 0;
+	left = gp.broadcast_at + pace * gp.broadcast_ns - hl_now_ns();
+	return left > 0 ? left : 0;
+}
+
 static void begin(uint64_t number)
 {
 	bool any;
@@ -200,8 +248,7 @@ static void begin(uint64_t number)
 	if (atomic_load_explicit(&gp.awake, memory_order_relaxed)) {
 		any = park_readers(WORD_OF(number));
 		HL_DELAY(park);
-		hl_barrier_all(); /* RCU_READER, pairs with hl_rcu_read_lock(); RCU_PARK */
-		hl_count(&hl_rcu_counters.broadcasts);
+		broadcast();
 		HL_DELAY(barrier);
 		if (any)
 			unpark_readers();
@@ -238,28 +285,46 @@ static bool is_under_way(uint64_t number)
 	return atomic_load_explicit(&gp.ended, memory_order_relaxed) != number;
 }
 
-static void step(uint64_t state)
+static int64_t step(uint64_t state, bool in_time)
 {
 	uint64_t number = begun_now();
+	int64_t left;
 
 	if (is_under_way(number) && walk(number))
 		end(number);
 	if (is_under_way(number) || has_reached(number, state))
-		return;
+		return 0;
+	left = in_time ? pace_left() : 0;
+	if (left)
+		return left;
 	number = (number + 1) & HL_NUMBER_MASK;
 	begin(number);
 	if (walk(number))
 		end(number);
+	return 0;
+}
+
+static int64_t step_if_free(uint64_t state, bool in_time)
+{
+	int64_t left = 0;
+
+	hl_local_irq_disable(); /* a function that interrupts this one may wait, too */
+	if (trylock()) {
+		left = step(state, in_time);
+		unlock();
+	}
+	hl_local_irq_enable();
+	return left;
 }
 
 void hl_gp_step(uint64_t state)
 {
-	hl_local_irq_disable(); /* a function that interrupts this one may wait, too */
-	if (trylock()) {
-		step(state);
-		unlock();
-	}
-	hl_local_irq_enable();
+	step_if_free(state, false);
+}
+
+int64_t hl_gp_step_in_time(uint64_t state)
+{
+	return step_if_free(state, true);
 }
 
 void hl_gp_sleep(uint64_t state, int64_t ns)

@@ -94,6 +94,7 @@ static void take_box(void)
 struct round {
 	bool waiting, taken;
 	uint64_t state; /* of those who wait */
+	int64_t pace_ns; /* they wait until it is time for a broadcast */
 	unsigned ran;
 	int64_t linger_until; /* 0: nothing to linger for */
 };
@@ -195,16 +196,18 @@ static void *help(void *arg)
 
 		take_box();
 		collect(&round);
-		if (round.waiting)
-			hl_gp_step(round.state); /* goes by while the next line runs */
+		if (round.waiting) /* goes by while the next line runs */
+			round.pace_ns = hl_gp_step_in_time(round.state);
 		run(&round);
 		if (round.ran) {
-			if (round.ran < MOST)
+			if (round.ran < MOST && !hl_rcu_barrier_waits())
 				sleep_until(hl_now_ns() + PACE_NS);
+		} else if (round.pace_ns) {
+			sleep_until(hl_now_ns() + round.pace_ns);
 		} else if (round.waiting) {
-			bool hurry = hl_backlog_above_hurry();
+			bool hurry = hl_backlog_above_hurry() || hl_rcu_barrier_waits();
 
-			if (hurry)
+			if (hl_backlog_above_hurry())
 				hl_count(&hl_rcu_counters.hurried);
 			hl_gp_wait(round.state, hurry);
 		} else if (round.taken) {

@@ -20,28 +20,36 @@
 
 /* ---- Batches ---- */
 
-/* A call that waits: its function, perhaps with the flag, and what it is called with. */
-struct hl_rcu_call {
-	uint64_t word;
-	uintptr_t pointer;
-	uint32_t pad[sizeof(void *) == 8 ? 0 : 1];
+/* Calls of the same function, one after the other: from `first` to where the next run begins. */
+struct hl_rcu_run {
+	uint64_t word; /* the function, perhaps with the flag */
+	uint64_t first; /* position */
 };
-_Static_assert(sizeof(struct hl_rcu_call) == 16, "four calls a line of 64");
 
-/* The pointer is of a struct hl_rcu_head, and the function takes one. */
+/* The pointers are of a struct hl_rcu_head each, and the function takes one. */
 #define HL_CALL_HEAD ((uint64_t)1 << 63)
 
-/* Written in order by the thread, then read in order by who invokes. */
+/* Written in order by the thread, then read in order by who invokes: what the functions are
+ * called with from the front, the runs from the back. It is full where they meet. */
 struct hl_rcu_batch {
 	struct hl_rcu_batch *_Atomic next; /* of the same queue, or of the pool */
 	uint64_t base; /* the position of the first call */
-	uint64_t size; /* calls */
-	struct hl_rcu_call call[] HL_CACHELINE_ALIGNED;
+	uint64_t bytes;
+	_Atomic(uint64_t) n_runs;
+	uintptr_t pointer[] HL_CACHELINE_ALIGNED;
 };
 
 /* The memory of a batch: of a thread that gives little, and of one that gives much. */
 #define HL_BATCH_SMALL ((size_t)4096)
-#define HL_BATCH_LARGE ((size_t)65536)
+#define HL_BATCH_LARGE ((size_t)32768)
+/* Pointers for which there is room in so many bytes, and in that of a run. */
+#define HL_BATCH_SLOTS(bytes) (((bytes) - sizeof(struct hl_rcu_batch)) / sizeof(uintptr_t))
+#define HL_RUN_SLOTS (sizeof(struct hl_rcu_run) / sizeof(uintptr_t))
+
+static inline struct hl_rcu_run *hl_batch_run(struct hl_rcu_batch *batch, uint64_t i)
+{
+	return (struct hl_rcu_run *)((char *)batch + batch->bytes) - 1 - i;
+}
 
 /* ---- Queues ---- */
 
@@ -50,7 +58,8 @@ struct hl_rcu_queue {
 	HL_CACHELINE_GROUP_BEGIN(giver) HL_CACHELINE_ALIGNED;
 	_Atomic(uint64_t) given; /* position of the next call */
 	uint64_t limit; /* where the open batch is full */
-	uintptr_t origin; /* where a call of position 0 would be */
+	uint64_t word; /* of its last run */
+	uintptr_t origin; /* where the pointer of position 0 would be */
 	struct hl_rcu_batch *open;
 	volatile uint32_t busy; /* it may be interrupted by a function that gives, too */
 	HL_CACHELINE_GROUP_END(giver);
@@ -74,15 +83,22 @@ struct hl_rcu_queue {
 	uint64_t state;
 	uint64_t ready; /* calls up to here may run */
 	struct hl_rcu_batch *first; /* the batch with the position .taken */
+	uint64_t run; /* in it, that of .taken or one before */
 	struct hl_rcu_head *links_waiting, *links_ready; /* first first */
 	HL_CACHELINE_GROUP_END(taker);
 
-	/* Written by who invokes, with each call; read by who waits for it. */
+	/* Written by who invokes, with each call; read by who waits for it, now and then. */
 	HL_CACHELINE_GROUP_BEGIN(progress) HL_CACHELINE_ALIGNED;
 	_Atomic(uint64_t) taken; /* calls that were begun */
-	_Atomic(uint64_t) done; /* calls that have returned */
+	_Atomic(uint64_t) runs; /* 1: the last of them runs still */
 	_Atomic(uint64_t) links_done;
 	HL_CACHELINE_GROUP_END(progress);
+
+	/* Written by who waits; read by who invokes, when it has run some. */
+	HL_CACHELINE_GROUP_BEGIN(waiters) HL_CACHELINE_ALIGNED;
+	_Atomic(uint32_t) waiters; /* those who sleep until some have run */
+	_Atomic(uint32_t) some_ran; /* a futex */
+	HL_CACHELINE_GROUP_END(waiters);
 
 	/* The helper's alone. */
 	HL_CACHELINE_GROUP_BEGIN(helper) HL_CACHELINE_ALIGNED;
@@ -95,10 +111,14 @@ HL_CACHELINE_ASSERT_ALIGNED(struct hl_rcu_queue, giver);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_rcu_queue, rarely);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_rcu_queue, taker);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_rcu_queue, progress);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_rcu_queue, waiters);
 HL_CACHELINE_ASSERT_APART(struct hl_rcu_queue, busy, notify);
 HL_CACHELINE_ASSERT_APART(struct hl_rcu_queue, lock, taken);
 
 /* ---- Threads ---- */
+
+/* .by of a thread that chose nothing. */
+#define HL_BY_AT_FIRST (HL_RCU_BY_HELPER | HL_RCU_BY_BARRIER)
 
 /* .heed of a reader */
 #define HL_HEED_PARKED 0x1u /* no grace period fences for it: say that you are here */
@@ -116,6 +136,7 @@ struct hl_rcu_thread {
 	uint32_t by; /* HL_RCU_BY_: as it chose */
 	bool quiescent; /* it reads by quiescent states */
 	bool offline; /* and said that it does not for now */
+	bool is_chunk; /* the first of those whose memory was asked for together */
 	HL_CACHELINE_GROUP_END(own);
 
 	/* The second is for functions that interrupt the thread while it gives to the first. */
@@ -164,8 +185,14 @@ void hl_rcu_announce(struct hl_rcu_thread *self);
 /* The number of the next grace period to begin: when it is over, one has passed. */
 uint64_t hl_gp_state(void);
 bool hl_gp_done(uint64_t state);
+/* Whether nobody but one reads now: a grace period has passed, then, that has no number and costs
+ * a look at each thread. */
+bool hl_gp_nobody_reads(const struct hl_rcu_thread *but);
 /* Does what can be done without waiting so that hl_gp_done(state) becomes true. */
 void hl_gp_step(uint64_t state);
+/* The same for calls, which may wait until it is time for another broadcast: how long is left
+ * then, in nanoseconds; 0: nothing is in the way but readers. */
+int64_t hl_gp_step_in_time(uint64_t state);
 /* Sleeps until a grace period ends, ns nanoseconds at most, unless state is done. */
 void hl_gp_sleep(uint64_t state, int64_t ns);
 /* Readers that grace periods have to reach by membarrier: one more, one less. */
@@ -208,6 +235,8 @@ void hl_queue_ring(struct hl_rcu_queue *queue);
 bool hl_queue_pending(struct hl_rcu_queue *queue);
 /* How many calls are in its batches. */
 uint64_t hl_queue_waits(struct hl_rcu_queue *queue);
+/* Up to which position calls have returned. */
+uint64_t hl_queue_done(struct hl_rcu_queue *queue);
 /* Calls that wait, in full batches. */
 bool hl_backlog_above_hurry(void);
 /* The mark above which givers are slowed. */
@@ -226,6 +255,10 @@ void hl_queue_unlock(struct hl_rcu_queue *queue);
 void hl_queue_collect(struct hl_rcu_queue *queue);
 /* With the lock held: runs what is ready, most calls at most; how many it was. */
 unsigned hl_queue_run(struct hl_rcu_queue *queue, unsigned most);
+/* Sleeps until some have run, ns nanoseconds at most, unless all before a position have, and as
+ * many heads that were linked. */
+void hl_queue_sleep(struct hl_rcu_queue *queue, uint64_t given, uint64_t linked, int64_t ns);
+bool hl_queue_reached(struct hl_rcu_queue *queue, uint64_t given, uint64_t linked);
 /* The queue that the calling thread runs; NULL: none. */
 extern __thread struct hl_rcu_queue *hl_rcu_running;
 
@@ -240,6 +273,19 @@ void hl_helper_forked(void);
 void hl_helper_queue_forked(struct hl_rcu_queue *queue);
 /* Ends the helper; false: it runs a call that does not return. */
 bool hl_helper_stop(void);
+
+/* cpu.c */
+
+/* Who runs a queue of the calling thread from now on. */
+void hl_rcu_run_by(struct hl_rcu_queue *queue, uint32_t who);
+/* The calling thread polls no more. */
+void hl_rcu_poll_ends(void);
+
+/* barrier.c */
+
+/* Whether somebody is in hl_rcu_barrier(). */
+bool hl_rcu_barrier_waits(void);
+void hl_rcu_barrier_forked(void);
 
 /* fork.c */
 

@@ -15,7 +15,7 @@ static void add_queue(struct hl_rcu_stats *stats, struct hl_rcu_queue *queue)
 {
 	/* In this order: what has run was given. */
 	uint64_t links_done = value(&queue->links_done);
-	uint64_t done = atomic_load_explicit(&queue->done, memory_order_acquire);
+	uint64_t done = hl_queue_done(queue);
 	uint64_t given = value(&queue->given), linked = value(&queue->linked);
 
 	stats->backlog += given - done + linked - links_done;

@@ -29,11 +29,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Threads for which the system is asked for memory at a time. */
+#define CHUNK 16u
+
 __thread struct hl_rcu_reader *hl_priv_rcu_self;
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static struct hl_rcu_thread *_Atomic threads;
 static struct hl_rcu_thread *free_threads; /* under registry */
+static struct hl_rcu_thread *chunk; /* under registry: memory for so many more */
+static unsigned chunk_left;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t leaving; /* its destructor gives the struct of a thread that ends back */
 static bool have_key;
@@ -74,7 +79,8 @@ static void thread_ends(void *arg)
 	if (self != hl_rcu_self_if_any())
 		return; /* of the parent of this process */
 	hl_rcu_set_quiescent(false);
-	hl_rcu_invoke_by(HL_RCU_BY_HELPER);
+	hl_rcu_poll_ends();
+	self->by = HL_BY_AT_FIRST;
 	/* It may end inside sections. */
 	__atomic_store_n(&self->reader.word, 0, __ATOMIC_RELEASE); /* RCU_END */
 	park(&self->reader);
@@ -91,20 +97,38 @@ static void set_up(void)
 	have_key = hl_rcu_watch_fork() && !pthread_key_create(&leaving, thread_ends);
 }
 
-/* From the system and not from malloc(), which the function that reads may have interrupted. */
+/* From the system and not from malloc(), which the function that reads may have interrupted.
+ * Side by side: were each at the beginning of a page, a walk would find all of them in the same
+ * few sets of a cache. */
+static struct hl_rcu_thread *take_memory(void)
+{
+	struct hl_rcu_thread *taken;
+
+	if (!chunk_left) {
+		taken = mmap(NULL, CHUNK * sizeof(*taken), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (taken == MAP_FAILED)
+			return NULL;
+		chunk = taken;
+		chunk_left = CHUNK;
+		taken->is_chunk = true;
+	}
+	chunk_left--;
+	return chunk++;
+}
+
 static struct hl_rcu_thread *make_thread(void)
 {
-	struct hl_rcu_thread *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hl_rcu_thread *made = take_memory();
 
-	if (made == MAP_FAILED)
+	if (!made)
 		return NULL;
 	made->reader.heed = HL_HEED_PARKED;
 #if !defined(__SANITIZE_THREAD__) /* which knows nothing of membarrier */
 	if (!hl_barrier_usable())
 #endif
 		made->reader.heed = HL_HEED_FENCE;
-	made->by = HL_RCU_BY_HELPER;
+	made->by = HL_BY_AT_FIRST;
 	hl_queue_init(&made->queue[0]);
 	hl_queue_init(&made->queue[1]);
 	made->next = atomic_load_explicit(&threads, memory_order_relaxed);
@@ -278,7 +302,8 @@ void hl_rcu_threads_forked(void)
 	{
 		t->reader.quiescent = 0;
 		t->quiescent = t->offline = false;
-		t->by = HL_RCU_BY_HELPER;
+		t->by = t == self && t->by & HL_RCU_BY_HELPER ? t->by & ~HL_RCU_BY_POLL
+							      : HL_BY_AT_FIRST;
 		if (t == self) {
 			t->reader.tid = (int32_t)syscall(SYS_gettid);
 			continue;
@@ -304,12 +329,15 @@ void hl_rcu_threads_unload(void)
 		return; /* they may go on: this is the end of the program */
 	hl_priv_rcu_self = NULL;
 	free_threads = NULL;
+	chunk_left = 0;
 	atomic_store_explicit(&threads, NULL, memory_order_relaxed);
 	for (; t; t = next) {
 		next = t->next;
 		hl_batch_unload_queue(&t->queue[0]);
 		hl_batch_unload_queue(&t->queue[1]);
-		munmap(t, sizeof(*t));
+		/* The last to be linked are the first here: the others of its chunk were. */
+		if (t->is_chunk)
+			munmap(t, CHUNK * sizeof(*t));
 	}
 	hl_batch_unload();
 }

@@ -127,22 +127,23 @@ void hl_gp_wait(uint64_t state, bool hurry)
 		hl_rcu_resume(self);
 }
 
-static int wait_for(uint64_t state, bool hurry)
+static int synchronize(bool hurry)
 {
 	if (hl_rcu_in_section())
 		return -EDEADLK;
-	hl_gp_wait(state, hurry);
+	if (!hl_gp_nobody_reads(hl_rcu_self_if_any()))
+		hl_gp_wait(hl_gp_state(), hurry);
 	return 0;
 }
 
 int hl_synchronize_rcu(void)
 {
-	return wait_for(hl_gp_state(), false);
+	return synchronize(false);
 }
 
 int hl_synchronize_rcu_expedited(void)
 {
-	return wait_for(hl_gp_state(), true);
+	return synchronize(true);
 }
 
 uint64_t hl_get_state_synchronize_rcu(void)
@@ -170,5 +171,8 @@ int hl_cond_synchronize_rcu(uint64_t state)
 {
 	if (hl_gp_done(state))
 		return 0;
-	return wait_for(state, false);
+	if (hl_rcu_in_section())
+		return -EDEADLK;
+	hl_gp_wait(state, false);
+	return 0;
 }
