@@ -590,14 +590,15 @@ static void two_that_wait_agree_which_store_was_first(void **state)
 
 /* ---- A call that is given while the helper goes to sleep ---- */
 
-/* It looks at the queue for a millisecond more, with pauses: the gap ends where it may stop. */
+/* It finds the queue empty as soon as the call has run, and looks again a millisecond later. */
 static void pause_for_a_while(void)
 {
 	struct timespec gap = { 0 };
 
-	chance = chance * 1664525 + 1013904223;
-	gap.tv_nsec = (chance >> 31 ? 20000 : 950000) + (chance >> 8) % 200000;
-	nanosleep(&gap, NULL);
+	pair_dawdle(&chance, 32768);
+	gap.tv_nsec = 950000 + (chance >> 8) % 200000;
+	if (chance >> 31)
+		nanosleep(&gap, NULL);
 }
 
 static void a_call_runs_though_the_helper_goes_to_sleep(void **state)
