@@ -68,6 +68,7 @@ enum rcu_ability {
 	RCU_SYNCHRONIZES = 1 << 1,
 	RCU_CALLS = 1 << 2, /* all at once, and waits */
 	RCU_POLLS = 1 << 3, /* the same with the caller's part in between */
+	RCU_HELPS = 1 << 4, /* a thread of its own runs what was called */
 };
 
 struct rcu_peer {

@@ -13,6 +13,7 @@
 #include "bench/rcu.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include <hotline/cacheline.h>
 #include <hotline/cpu.h>
@@ -242,6 +243,62 @@ static void add_scenario(struct bench_experiment *experiment, const struct callb
 	}
 }
 
+/* ---- One callback, while nothing else happens ---- */
+
+/* Helpers that look for more have gone to sleep by then. */
+#define IDLE_NS 3000000
+
+static uint64_t one_callback(const struct rcu_scheme *scheme, void *object)
+{
+	const volatile uint64_t *word = (void *)((char *)object + scheme->word);
+	struct timespec idle = { .tv_nsec = IDLE_NS };
+	uint64_t before = *word, begun;
+
+	scheme->sleep();
+	nanosleep(&idle, NULL);
+	scheme->wake();
+	begun = bench_now();
+	scheme->call(&object, 1, false);
+	while (*word == before)
+		scheme->quiescent();
+	return bench_now() - begun;
+}
+
+static int idle_callbacks(struct bench_run *run, const struct bench_row *row)
+{
+	static uint64_t object[64] HL_CACHELINE_PAIR_ALIGNED;
+	const struct rcu_scheme *scheme = row->what;
+	int rc = scheme->open();
+
+	if (!rc)
+		rc = hl_cpu_pin(run->processor[0]);
+	if (!rc)
+		rc = scheme->join();
+	if (rc)
+		return rc;
+	one_callback(scheme, object);
+	for (run->ns = run->done = 0; run->done < run->loops; run->done++) {
+		run->ns += one_callback(scheme, object);
+		scheme->barrier();
+	}
+	return 0;
+}
+
+static void add_idle_scenario(struct bench_experiment *experiment)
+{
+	struct bench_scenario *scenario = bench_add_scenario(
+		experiment, "idle-callback", "one callback, 3 ms after the last, with a helper",
+		&bench_ns_per_callback, 1);
+
+	if (scenario) {
+		scenario->loops = 200;
+		scenario->quick_loops = 20;
+	}
+	for (const struct rcu_peer *peer = bench_rcu_peers; peer->name; peer++)
+		if (peer->abilities & RCU_HELPS)
+			bench_add_rcu_row(experiment, scenario, peer, idle_callbacks, peer->scheme);
+}
+
 static void describe(struct bench_experiment *experiment, const struct bench_machine *machine)
 {
 	static struct callbacks_row what[N_SCENARIOS][MOST_RCU_PEERS];
@@ -253,6 +310,7 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 	}
 	for (unsigned i = 0; i < N_SCENARIOS; i++)
 		add_scenario(experiment, &scenarios[i], what[i]);
+	add_idle_scenario(experiment);
 }
 
 const struct bench_experiment bench_rcu_callbacks = {

@@ -7,14 +7,14 @@
 
 #define EVERYTHING (RCU_READS | RCU_SYNCHRONIZES | RCU_CALLS | RCU_POLLS)
 
-#define PEER(peer_name, peer_scheme) \
+#define PEER(peer_name, more, peer_scheme) \
 	{ \
-		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING, \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING | (more), \
 		.scheme = &peer_scheme \
 	}
-#define MISSING(peer_name, debian, fedora) \
+#define MISSING(peer_name, more, debian, fedora) \
 	{ \
-		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING, \
+		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING | (more), \
 		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
 			   " (Fedora), then build anew" \
 	}
@@ -22,7 +22,7 @@
 const struct rcu_peer bench_rcu_peers[] = {
 	{ .name = "hotline",
 	  .kind = BENCH_OURS,
-	  .abilities = EVERYTHING,
+	  .abilities = EVERYTHING | RCU_HELPS,
 	  .scheme = &scheme_hotline },
 	{ .name = "hotline-polling",
 	  .kind = BENCH_OURS,
@@ -38,24 +38,24 @@ const struct rcu_peer bench_rcu_peers[] = {
 	  .abilities = RCU_CALLS | RCU_POLLS,
 	  .scheme = &scheme_array },
 #if HL_BENCH_URCU
-	PEER("urcu-memb", scheme_urcu_memb),
+	PEER("urcu-memb", RCU_HELPS, scheme_urcu_memb),
 #else
-	MISSING("urcu-memb", "liburcu-dev", "userspace-rcu-devel"),
+	MISSING("urcu-memb", RCU_HELPS, "liburcu-dev", "userspace-rcu-devel"),
 #endif
 #if HL_BENCH_URCU
-	PEER("urcu-qsbr", scheme_urcu_qsbr),
+	PEER("urcu-qsbr", RCU_HELPS, scheme_urcu_qsbr),
 #else
-	MISSING("urcu-qsbr", "liburcu-dev", "userspace-rcu-devel"),
+	MISSING("urcu-qsbr", RCU_HELPS, "liburcu-dev", "userspace-rcu-devel"),
 #endif
 #if HL_BENCH_CK
-	PEER("ck_epoch", scheme_ck_epoch),
+	PEER("ck_epoch", 0, scheme_ck_epoch),
 #else
-	MISSING("ck_epoch", "libck-dev", "ck-devel"),
+	MISSING("ck_epoch", 0, "libck-dev", "ck-devel"),
 #endif
 #if HL_BENCH_DPDK
-	PEER("rte_rcu_qsbr", scheme_rte_qsbr),
+	PEER("rte_rcu_qsbr", 0, scheme_rte_qsbr),
 #else
-	MISSING("rte_rcu_qsbr", "libdpdk-dev", "dpdk-devel"),
+	MISSING("rte_rcu_qsbr", 0, "libdpdk-dev", "dpdk-devel"),
 #endif
 	{ .name = NULL },
 };

@@ -34,7 +34,7 @@ EXPERIMENTS = {
     "rcu-callbacks": ("O5", dict.fromkeys(
         ["random", "allocation", "random-reader", "allocation-reader", "random-polled",
          "random-polled-reader", "random-8", "random-512", "random-4096", "random-free",
-         "allocation-free", "enqueue", "enqueue-allocation"], "ns_per_callback")),
+         "allocation-free", "enqueue", "enqueue-allocation", "idle-callback"], "ns_per_callback")),
     "rcu-read": ("O5", {"section": "ns_per_section"}),
     "rcu-synchronize": ("O5", dict.fromkeys(
         ["no-reader", "one-reader", "many-readers", "idle-threads"], "ns_per_grace_period")),
@@ -50,6 +50,7 @@ TABLES = ["lfht-memb", "lfht-qsbr", "ck_ht", "mutex", "rwlock"]
 ROWS = {
     "rcu-prefetch": ["neither", "prefetch", "hoisted", "both", "array"],
     "rcu-callbacks": ["array", *RCU],
+    ("rcu-callbacks", "idle-callback"): ["urcu-memb", "urcu-qsbr"],
     ("rcu-callbacks", "random-polled"): ["hotline-polling", "array", *RCU],
     ("rcu-callbacks", "random-polled-reader"): ["hotline-polling", "array", *RCU],
     "rcu-read": ["hotline-quiescent", "nothing", *RCU],
