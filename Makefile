@@ -84,7 +84,7 @@ SEED = $(shell date +%s)
 TORTURES = call_torture:6:0 call_delays:6:0 call_delays_no_membarrier:6:0 \
 	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1 \
 	rcu_torture rcu_delays rcu_delays_no_membarrier rcu_delays_membarrier_fails \
-	rcuhash_torture rcuhash_delays
+	rcuhash_torture rcuhash_delays rcu_flood rcu_idle
 .PHONY: stress
 stress: setup-check
 	@$(MAKE) --no-print-directory all
@@ -94,6 +94,13 @@ stress: setup-check
 		$(BUILD)/tests/stress-$$1 $(SECONDS) $(SEED) $$2 $$3; \
 	done
 	@LIVES=100000 $(BUILD)/tests/stress-wake
+
+# Each fence, acquire and release of RCU taken out, and who notices; some minutes.
+.PHONY: mutants
+mutants: setup-check
+	@$(MAKE) --no-print-directory all build-tsan/build.ninja
+	@$(COMPILE) build-tsan libhotline.a
+	@tests/mutants.py $(BUILD) --tsan build-tsan
 
 # Everything, tests included, without a single warning.
 .PHONY: werror werror-gcc werror-clang
@@ -138,6 +145,7 @@ help:
 	@echo 'make sanitize   the tests under ASan and UBSan, in build-asan/'
 	@echo 'make tsan       the tests with threads under TSan, in build-tsan/'
 	@echo 'make stress     torture for SECONDS=60 each program, with SEED'
+	@echo 'make mutants    takes the orders out of RCU one at a time: a test must notice'
 	@echo 'make werror     builds everything with gcc and clang, warnings are errors'
 	@echo 'make fuzz       feeds broken input to what reads files (FUZZ_SECONDS=3600 for an hour)'
 	@echo 'make compare    every type of real programs against pahole, and the speed of both'
