@@ -110,12 +110,16 @@ struct hl_member {
 };
 
 /* A variable with a fixed address (global, static) of a type whose layout a
- * ruler may have something to say about: an array, or one that was aligned. */
+ * ruler may have something to say about: an array, or one that was aligned.
+ * With hl_types_options.all_variables every one, and those of threads. */
 struct hl_variable {
 	const char *name;
 	hl_type_id type;
 	uint32_t file, line;
 	uint8_t align_log2;
+	bool tls; /* each thread has one; only with all_variables */
+	uint64_t address; /* in the file's own addresses, of a thread's in its block; only with
+			   * all_variables, 0 otherwise */
 };
 
 struct hl_types {
@@ -143,6 +147,7 @@ struct hl_types {
 struct hl_types_options {
 	const char *btf_base; /* split BTF of a module: its base; NULL: the running kernel's */
 	const char *debug_dir; /* where separate debug files are; NULL: /usr/lib/debug */
+	bool all_variables; /* with their addresses, for who wants to know what lies at one */
 	unsigned threads; /* 0: as many as there are processors, 8 at most */
 	void (*progress)(void *arg, unsigned long done, unsigned long total); /* NULL: none; called
 				 * in the thread that called hl_types_open(), units done and in all */

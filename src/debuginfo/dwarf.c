@@ -1265,7 +1265,30 @@ static bool has_fixed_address(Dwarf_Attribute *location)
 		op[0].atom == DW_OP_GNU_addr_index);
 }
 
-/* Arrays, and what was aligned by hand: what rulers look at. */
+/* Where a variable is: false when that is nowhere fixed. */
+static bool find_address(struct hl_variable *variable, Dwarf_Attribute *location)
+{
+	Dwarf_Attribute address;
+	Dwarf_Op *op;
+	size_t n;
+
+	if (dwarf_getlocation(location, &op, &n))
+		return false;
+	if (n == 2 && (op[1].atom == DW_OP_GNU_push_tls_address || op[1].atom == DW_OP_form_tls_address)) {
+		variable->tls = true;
+		variable->address = op[0].number;
+		return op[0].atom == DW_OP_const8u || op[0].atom == DW_OP_const4u ||
+		       op[0].atom == DW_OP_addr || op[0].atom == DW_OP_constu;
+	}
+	if (n != 1)
+		return false;
+	variable->address = op[0].number;
+	return op[0].atom == DW_OP_addr ||
+	       (!dwarf_getlocation_attr(location, op, &address) &&
+		!dwarf_formaddr(&address, &variable->address));
+}
+
+/* Arrays, and what was aligned by hand: what rulers look at; or all there are. */
 static void read_variable(struct walk *w, Dwarf_Die *die)
 {
 	struct hl_dwarf_reader *r = w->reader;
@@ -1281,9 +1304,16 @@ static void read_variable(struct walk *w, Dwarf_Die *die)
 	if (f.has_origin && !f.has_type && dwarf_formref_die(&f.origin, &declaration))
 		take_facts(&f, &declaration);
 	if (!f.name || !f.has_type || !dwarf_formref_die(&f.type, &type) ||
-	    (f.alignment <= 16 && !is_table(&type)) || !has_fixed_address(&location))
+	    (!r->all_variables &&
+	     ((f.alignment <= 16 && !is_table(&type)) || !has_fixed_address(&location))))
 		return;
-	struct hl_variable variable = {
+	struct hl_variable variable = { 0 };
+
+	if (r->all_variables && !find_address(&variable, &location))
+		return;
+	variable = (struct hl_variable){
+		.tls = variable.tls,
+		.address = variable.address,
 		.name = f.name,
 		.type = read_type(r, &type, 0),
 		.file = file_of(r, &f),

@@ -353,7 +353,10 @@ static int start_worker(struct worker *w, struct job *job, unsigned number)
 	if (!w->dwarf)
 		return -ENOMEM;
 	rc = hl_store_init(&w->store);
-	return rc ? rc : hl_dwarf_reader_init(&w->reader, &w->store);
+	if (!rc)
+		rc = hl_dwarf_reader_init(&w->reader, &w->store);
+	w->reader.all_variables = job->options->all_variables;
+	return rc;
 }
 
 static void free_workers(struct worker *worker, unsigned n)

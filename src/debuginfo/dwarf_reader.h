@@ -55,6 +55,7 @@ struct hl_dwarf_reader {
 	void *package; /* for it */
 	struct hl_fence_lines lines;
 	uint8_t address_size;
+	bool all_variables; /* as in hl_types_options */
 	int rc; /* the first failure: nothing more is read after it */
 	const char *why; /* its reason, NULL: no memory */
 };

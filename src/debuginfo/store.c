@@ -235,6 +235,8 @@ static int by_declaration(const void *a, const void *b)
 	if (!by)
 		by = compare(v->align_log2, w->align_log2);
 	if (!by)
+		by = compare(v->address, w->address);
+	if (!by)
 		by = strcmp(v->name, w->name);
 	return by ? by : compare(x->order, y->order);
 }
@@ -242,7 +244,7 @@ static int by_declaration(const void *a, const void *b)
 static bool same_variable(const struct hl_variable *v, const struct hl_variable *w)
 {
 	return v->file == w->file && v->line == w->line && v->type == w->type &&
-	       v->align_log2 == w->align_log2 && !strcmp(v->name, w->name);
+	       v->align_log2 == w->align_log2 && v->address == w->address && !strcmp(v->name, w->name);
 }
 
 static int by_place(const void *a, const void *b)

@@ -13,6 +13,8 @@ struct command {
 };
 
 int bench_command(int argc, char **argv);
+int c2c_command(int argc, char **argv);
+int cc_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
 
 /* Exit statuses that all commands share. */
