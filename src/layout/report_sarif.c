@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "layout/report_list.h"
 
+#include "layout/sarif.h"
 #include "layout/subject.h"
 
 #include <errno.h>
@@ -11,30 +12,7 @@
 #define CHECK_RULE_ID		"layout-rule"
 #define CHECK_RULE_INDEX	HL_N_FAULTS
 
-static const char *level(unsigned score)
-{
-	return score >= 700 ? "error" : score >= 300 ? "warning" : "note";
-}
-
 /* ---- Locations. ---- */
-
-/* Adds a file name as a URI reference: absolute ones as file:, others as they are. */
-static void add_uri(struct hl_text *text, const char *path)
-{
-	hl_text_puts(text, *path == '/' ? "file://" : "");
-	/* "a:b" would be a scheme. */
-	if (*path != '/' && strchr(path, ':'))
-		hl_text_puts(text, "./");
-	for (; *path; path++) {
-		unsigned char c = *path;
-
-		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		    strchr("-._~/:+@!$&'()*,;=", c))
-			hl_text_putc(text, c);
-		else
-			hl_text_printf(text, "%%%02X", c);
-	}
-}
 
 static void add_physical(struct hl_list_scratch *scratch, cJSON *location, const char *file, uint32_t line)
 {
@@ -43,7 +21,7 @@ static void add_physical(struct hl_list_scratch *scratch, cJSON *location, const
 	cJSON *artifact = hl_json_add_object(json, physical, "artifactLocation");
 
 	hl_text_reset(&scratch->word);
-	add_uri(&scratch->word, file);
+	hl_sarif_uri(&scratch->word, file);
 	hl_list_add_word(scratch, artifact, "uri");
 	if (line)
 		hl_json_add_number(json, hl_json_add_object(json, physical, "region"), "startLine",
@@ -73,21 +51,13 @@ static void add_location(struct hl_list_scratch *scratch, const struct hl_report
 
 /* ---- Results. ---- */
 
-/* FNV-1a: a fingerprint need be no more than stable. */
-static uint64_t hash(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3;
-	return (h ^ 0xff) * 0x100000001b3;
-}
-
 /* The same fault of the same type has the same fingerprint when lines move in its
  * file, or when other types come and go. */
 static void add_fingerprint(struct hl_list_scratch *scratch, const struct hl_report *report, cJSON *result,
 			    struct hl_subject subject, const struct hl_fault *fault)
 {
 	const struct hl_types *types = report->survey->types;
-	uint64_t h = hash(0xcbf29ce484222325, hl_fault_name(fault->kind));
+	uint64_t h = hl_sarif_hash(HL_SARIF_HASH, hl_fault_name(fault->kind));
 	struct hl_json *json = &scratch->json;
 	uint32_t line;
 	const char *file = hl_subject_file(types, subject, &line);
@@ -99,13 +69,11 @@ static void add_fingerprint(struct hl_list_scratch *scratch, const struct hl_rep
 		json->failed = true;
 		return;
 	}
-	h = hash(h, scratch->word.at);
-	h = hash(h, file ? file : "");
+	h = hl_sarif_hash(h, scratch->word.at);
+	h = hl_sarif_hash(h, file ? file : "");
 	for (uint32_t i = 0; i < fault->n_members; i++)
-		h = hash(h, fault->members[i]);
-	for (int i = 15; i >= 0; i--, h >>= 4)
-		text[i] = "0123456789abcdef"[h & 15];
-	text[16] = '\0';
+		h = hl_sarif_hash(h, fault->members[i]);
+	hl_sarif_fingerprint(text, h);
 	hl_json_add_string(json, hl_json_add_object(json, result, "partialFingerprints"),
 			   "hotlineFault/v1", text);
 }
@@ -131,7 +99,7 @@ static cJSON *make_fault(const struct hl_report *report, struct hl_list_scratch 
 {
 	struct hl_json *json = &scratch->json;
 	cJSON *result = new_result(json, hl_fault_name(fault->kind), fault->kind,
-				   level(fault->score));
+				   hl_sarif_level(fault->score));
 	struct hl_text *word = &scratch->word;
 
 	hl_text_reset(word);

@@ -340,9 +340,17 @@ const struct hl_raw_stack_read *hl_raw_stack(const struct hl_raw_file *file, uin
 
 const struct hl_raw_thread_read *hl_raw_thread(const struct hl_raw_file *file, uint32_t id)
 {
-	for (uint32_t i = 0; i < file->n_threads; i++) {
-		if (file->thread[i].raw.id == id)
-			return &file->thread[i];
+	uint32_t low = 0, high = file->n_threads;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (file->thread[middle].raw.id == id)
+			return &file->thread[middle];
+		if (file->thread[middle].raw.id < id)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return NULL;
 }

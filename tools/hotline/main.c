@@ -15,6 +15,7 @@
 static const struct command commands[] = {
 	{ "bench", "what Hotline costs on this machine, beside the limit and the peers",
 	  bench_command },
+	{ "c2c", "runs a program and shows which cache lines its threads pass on", c2c_command },
 	{ "cc", "compiles a program so that `hotline c2c` can look into it", cc_command },
 	{ "layout", "which structures of a program waste or fight over cache lines",
 	  layout_command },
