@@ -222,7 +222,6 @@ static void add_finding(struct hl_out *out, const struct hl_lines_report *report
 		hl_out_sentences(out, words.at, INDENT - 3);
 	text->failed |= words.failed;
 	hl_text_free(&words);
-	hl_text_putc(text, '\n');
 	if (finding->code) {
 		size_t from = text->len;
 

@@ -571,14 +571,66 @@ static bool fits(const struct candidate *candidate, const struct hl_touch *touch
 	return fit;
 }
 
+/* What static pointers of the module point to. */
+static void add_static_pointers(struct candidates *candidates, const struct hl_types *types)
+{
+	for (uint32_t i = 0; i < types->n_variables; i++) {
+		const struct hl_type *type = &types->type[hl_type_strip(types, types->variable[i].type)];
+		const char *name;
+
+		while (type->kind == HL_ARRAY)
+			type = &types->type[hl_type_strip(types, type->target)];
+		if (type->kind != HL_POINTER)
+			continue;
+		name = hl_type_name(types, hl_type_strip(types, type->target));
+		for (uint32_t d = 0; d < types->n_defined; d++) {
+			uint64_t size = hl_type_size(types, types->defined[d]);
+
+			if (size && !strcmp(hl_type_name(types, types->defined[d]), name))
+				add_candidate(candidates, name, size);
+		}
+	}
+}
+
+/* Every type of the block's own size. */
+static void add_all(struct candidates *candidates, const struct hl_types *types)
+{
+	for (uint32_t d = 0; d < types->n_defined; d++) {
+		if (hl_type_size(types, types->defined[d]) == candidates->size)
+			add_candidate(candidates, hl_type_name(types, types->defined[d]),
+				      candidates->size);
+	}
+}
+
+/* The candidate that fits best; NULL: none, or several as well. */
+static const struct candidate *best_of(struct candidates *candidates, const struct hl_types *types,
+				       const struct hl_touch *touch, uint32_t n)
+{
+	const struct candidate *best = NULL;
+	uint64_t highest = 0, score;
+
+	for (uint32_t i = 0; i < candidates->n; i++) {
+		struct candidate *at = &candidates->at[i];
+
+		if (!find_type(types, at) || !fits(at, touch, n))
+			continue;
+		/* A whole block beats an array of smaller ones, then what more code knows of. */
+		score = ((uint64_t)(at->size == candidates->size) << 32) + at->votes;
+		if (score >= highest)
+			best = score == highest ? NULL : at;
+		if (score > highest)
+			highest = score;
+	}
+	return best;
+}
+
 bool hl_symbols_block_type(struct hl_symbols *symbols, uint64_t size, const struct hl_touch *touch,
 			   uint32_t n, const uint64_t *pc, uint32_t n_pcs,
 			   struct hl_named_object *object)
 {
 	struct candidates candidates = { .size = size };
-	struct candidate *best = NULL;
+	const struct candidate *best;
 	struct module *module = NULL;
-	uint64_t highest = 0;
 
 	for (uint32_t i = 0; i < n + n_pcs; i++) {
 		struct module *in = add_function(symbols, &candidates, i < n ? touch[i].pc : pc[i - n]);
@@ -588,18 +640,16 @@ bool hl_symbols_block_type(struct hl_symbols *symbols, uint64_t size, const stru
 	}
 	if (!module || !types_of(symbols, module))
 		return false;
-	for (uint32_t i = 0; i < candidates.n; i++) {
-		struct candidate *at = &candidates.at[i];
-		uint64_t score;
-
-		if (!find_type(module->types, at) || !fits(at, touch, n))
-			continue;
-		/* A whole block beats an array of smaller ones, then what more code knows of. */
-		score = ((uint64_t)(at->size == size) << 32) + at->votes;
-		if (score >= highest)
-			best = score == highest ? NULL : at;
-		if (score > highest)
-			highest = score;
+	best = best_of(&candidates, module->types, touch, n);
+	if (!best) {
+		candidates.n = 0;
+		add_static_pointers(&candidates, module->types);
+		best = best_of(&candidates, module->types, touch, n);
+	}
+	if (!best) {
+		candidates.n = 0;
+		add_all(&candidates, module->types);
+		best = best_of(&candidates, module->types, touch, n);
 	}
 	if (!best)
 		return false;

@@ -57,7 +57,8 @@ struct hl_touch {
 /*
  * The type of a block of `size` bytes, as far as the code that touches and allocates it tells: a
  * struct that such code has pointers to, whose size fits the block and whose members lie where
- * the accesses do.  False: none, or several as likely.
+ * the accesses do; else one that static pointers point to; else the only one of that size.
+ * False: none, or several as likely.
  */
 bool hl_symbols_block_type(struct hl_symbols *symbols, uint64_t size, const struct hl_touch *touch,
 			   uint32_t n, const uint64_t *pc, uint32_t n_pcs,
