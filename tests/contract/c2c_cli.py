@@ -236,7 +236,9 @@ def overflow():
 static int deep(int n) { volatile char room[4096]; room[n & 4095] = 1; return deep(n + 1) + room[7]; }
 int main(void) { return deep(0); }
 """, flags=("-O0",))
-    tap.equal(c2c.c2c(program).returncode, 139)
+    result = c2c.c2c(program)
+    tap.equal(result.returncode, 139)
+    tap.matches("ended by signal 11", result.stdout)
 
 
 @tap.case("fork and exec: each process has a report of its own")

@@ -166,6 +166,7 @@ struct thread {
 	} tls[HL_TLS_BLOCKS];	/* its own variables, by module */
 	unsigned n_tls;
 	bool stack_watched;	/* a line of its stack is or was watched */
+	void *signal_stack;	/* NULL: the program has one */
 	struct self *self;
 	/* Under hl_threads_lock. */
 	struct thread *next;

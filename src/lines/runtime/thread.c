@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <string.h>
 #include <threads.h>
 #include <unistd.h>
@@ -177,6 +178,7 @@ static void free_tables(struct thread *thread)
 /* ---- Beginning and end. ---- */
 
 #define HELD_BYTES	(MAX_WATCHED * sizeof(struct held))
+#define SIGNAL_STACK	(64u << 10)
 #define CALLS_BYTES	(MAX_CALLS * sizeof(struct call))
 
 static void find_stack(struct thread *thread)
@@ -235,6 +237,30 @@ static struct thread *new_thread(void)
 	return thread;
 }
 
+/* Room for the handler of a signal that says that the stack is full. */
+static void give_signal_stack(struct thread *thread)
+{
+	stack_t there, own = { .ss_size = SIGNAL_STACK };
+
+	if (sigaltstack(NULL, &there) || !(there.ss_flags & SS_DISABLE))
+		return;
+	thread->signal_stack = own.ss_sp = hl_map(SIGNAL_STACK);
+	if (own.ss_sp)
+		sigaltstack(&own, NULL);
+}
+
+static void take_signal_stack(struct thread *thread)
+{
+	stack_t none = { .ss_flags = SS_DISABLE }, there;
+
+	if (!thread->signal_stack)
+		return;
+	/* The program may have put another in its place. */
+	if (!sigaltstack(NULL, &there) && there.ss_sp == thread->signal_stack)
+		sigaltstack(&none, NULL);
+	hl_unmap(thread->signal_stack, SIGNAL_STACK);
+}
+
 static struct thread *enter(uintptr_t start, uint32_t creator)
 {
 	struct thread *thread;
@@ -246,6 +272,7 @@ static struct thread *enter(uintptr_t start, uint32_t creator)
 		thread->raw.creator = creator;
 		find_stack(thread);
 		dl_iterate_phdr(add_tls, thread);
+		give_signal_stack(thread);
 		thread->self = &hl_self;
 		hl_self.thread = thread;
 		hl_self.top = thread->calls;
@@ -295,6 +322,7 @@ static void leave(void *arg)
 	give_slot(thread->slot);
 	pthread_mutex_unlock(&hl_threads_lock);
 	free_tables(thread);
+	take_signal_stack(thread);
 	hl_unmap(thread->held, HELD_BYTES);
 	hl_unmap(thread->calls, CALLS_BYTES);
 	hl_unmap(thread, sizeof(*thread));
