@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* A field that takes less of the transfers than this share is not worth a line. */
-#define LEAST_PERCENT	2
+#define LEAST_PERCENT 2
 
 static bool matters(const struct hl_shared *finding, const struct hl_touched *field)
 {
@@ -41,7 +41,8 @@ static bool is_slots(const struct hl_shared *finding)
 
 		if (!matters(finding, field) || !field->writer)
 			continue;
-		if (field->index == UINT32_MAX || field->writer == HL_MANY || field->object != finding->object)
+		if (field->index == UINT32_MAX || field->writer == HL_MANY ||
+		    field->object != finding->object)
 			return false;
 		different |= first && first != field->writer;
 		first = field->writer;
@@ -62,19 +63,19 @@ static const struct hl_object *written_neighbour(const struct hl_shared *finding
 }
 
 /* Several blocks from one place, written by different threads, at the same offset. */
-static bool is_blocks(const struct hl_shared *finding)
+static bool is_blocks(const struct hl_shared *finding, unsigned line)
 {
 	return is_block(finding->object) && finding->object->several &&
-	       finding->object->named.size < 64;
+	       finding->object->named.size < line;
 }
 
 /* ---- A struct with lines of their own for what is written by different threads. ---- */
 
 /* Who has to do with a member of the outermost struct. */
 struct role {
-	uint32_t writer, reader;	/* as in struct hl_touched */
+	uint32_t writer, reader; /* as in struct hl_touched */
 	uint64_t transfers;
-	unsigned class;			/* order of the lines: 0: what is not written */
+	unsigned class; /* order of the lines: 0: what is not written */
 };
 
 static uint32_t joined(uint32_t a, uint32_t b)
@@ -83,13 +84,15 @@ static uint32_t joined(uint32_t a, uint32_t b)
 }
 
 /* The member that the byte is in; of a bit-field, the first of its run. */
-static int64_t member_index(const struct hl_types *types, const struct hl_type *type, uint64_t offset)
+static int64_t member_index(const struct hl_types *types, const struct hl_type *type,
+			    uint64_t offset)
 {
 	for (uint32_t i = 0; i < type->count; i++) {
 		const struct hl_member *member = &types->member[type->first + i];
 		uint64_t first = member->bit_offset / 8;
-		uint64_t size = member->bit_size ? (member->bit_offset % 8 + member->bit_size + 7) / 8
-						 : hl_member_size(types, member);
+		uint64_t size = member->bit_size
+					? (member->bit_offset % 8 + member->bit_size + 7) / 8
+					: hl_member_size(types, member);
 
 		if (offset >= first && offset < first + size)
 			return i;
@@ -150,7 +153,8 @@ static void order_fields(struct hl_placing *placing, const struct role *role, ui
 static bool can_be_ordered(const struct hl_placing *placing)
 {
 	for (uint32_t i = 0; i < placing->n; i++) {
-		if (placing->field[i].flags & (HL_FIELD_FIXED | HL_FIELD_LAST | HL_FIELD_WITH_PREVIOUS) ||
+		if (placing->field[i].flags &
+			    (HL_FIELD_FIXED | HL_FIELD_LAST | HL_FIELD_WITH_PREVIOUS) ||
 		    placing->field[i].bits)
 			return false;
 	}
@@ -212,10 +216,13 @@ static int propose_layout(struct hl_shared *finding, unsigned line)
 
 	if (!named->types)
 		return 0;
-	for (int i = 0; i < HL_MAX_DEPTH && named->types->type[hl_type_strip(named->types, id)].kind == HL_ARRAY; i++)
+	for (int i = 0; i < HL_MAX_DEPTH &&
+			named->types->type[hl_type_strip(named->types, id)].kind == HL_ARRAY;
+	     i++)
 		id = named->types->type[hl_type_strip(named->types, id)].target;
 	size = hl_type_size(named->types, id);
-	if (!size || !hl_kind_is_aggregate(named->types->type[hl_type_strip(named->types, id)].kind))
+	if (!size ||
+	    !hl_kind_is_aggregate(named->types->type[hl_type_strip(named->types, id)].kind))
 		return 0;
 	return propose_struct(finding, named->types, id, size, line);
 }
@@ -249,16 +256,20 @@ static void say_saved(struct hl_text *text, const struct hl_shared *finding)
 static void say_slots(struct hl_text *text, const struct hl_shared *finding, unsigned line)
 {
 	hl_text_puts(text, "each element is written by one thread: give each a line of its own");
-	hl_text_printf(text, " (a struct with the element and __attribute__((aligned(%u))), or one "
-		       "element a thread in its own memory)", line);
+	hl_text_printf(text,
+		       " (a struct with the element and __attribute__((aligned(%u))), or one "
+		       "element a thread in its own memory)",
+		       line);
 	say_saved(text, finding);
 }
 
 static void say_blocks(struct hl_text *text, const struct hl_shared *finding, unsigned line)
 {
-	hl_text_printf(text, "blocks that different threads use lie on one line: allocate each with "
-		       "aligned_alloc(%u, %llu), or let each thread allocate its own", line,
-		       (unsigned long long)((finding->object->named.size + line - 1) / line * line));
+	hl_text_printf(
+		text,
+		"blocks that different threads use lie on one line: allocate each with "
+		"aligned_alloc(%u, %llu), or let each thread allocate its own",
+		line, (unsigned long long)((finding->object->named.size + line - 1) / line * line));
 	say_saved(text, finding);
 }
 
@@ -270,8 +281,10 @@ static void say_neighbours(struct hl_text *text, const struct hl_shared *finding
 	hl_object_name(text, neighbour);
 	hl_text_puts(text, " are different objects on one line: ");
 	if (is_block(finding->object))
-		hl_text_printf(text, "allocate one with aligned_alloc(%u, ...), its size a multiple of "
-			       "%u", line, line);
+		hl_text_printf(text,
+			       "allocate one with aligned_alloc(%u, ...), its size a multiple of "
+			       "%u",
+			       line, line);
 	else
 		hl_text_printf(text, "begin each with __attribute__((aligned(%u)))", line);
 	say_saved(text, finding);
@@ -292,7 +305,8 @@ static void say_separate(struct hl_text *text, const struct hl_shared *finding)
 	}
 	say_saved(text, finding);
 	if (finding->code)
-		hl_text_printf(text, "; %llu bytes instead of %llu", (unsigned long long)finding->new_size,
+		hl_text_printf(text, "; %llu bytes instead of %llu",
+			       (unsigned long long)finding->new_size,
 			       (unsigned long long)finding->object->named.size);
 	hl_text_free(&read);
 }
@@ -308,15 +322,22 @@ static void say_share_less(struct hl_text *text, const struct hl_shared *finding
 		swaps |= field->user[i].flags & HL_RAW_RMW;
 	}
 	if (field->writer == HL_MANY && (changes || swaps))
-		hl_text_printf(text, "%s is changed by many threads: if it is a count, give each thread "
-			       "or CPU its own and add them up when it is read; if it is a lock or a "
-			       "head of a list, take it less often or have several", field->name);
+		hl_text_printf(
+			text,
+			"%s is changed by many threads: if it is a count, give each thread "
+			"or CPU its own and add them up when it is read; if it is a lock or a "
+			"head of a list, take it less often or have several",
+			field->name);
 	else if (field->writer == HL_MANY)
-		hl_text_printf(text, "%s is written by many threads: let each write its own, or look "
-			       "first whether it has the value already", field->name);
+		hl_text_printf(text,
+			       "%s is written by many threads: let each write its own, or look "
+			       "first whether it has the value already",
+			       field->name);
 	else
-		hl_text_printf(text, "%s goes from one thread to others, as it must: pass on more at a "
-			       "time, or less often", field->name);
+		hl_text_printf(text,
+			       "%s goes from one thread to others, as it must: pass on more at a "
+			       "time, or less often",
+			       field->name);
 	hl_text_puts(text, "; another layout saves nothing");
 }
 
@@ -333,7 +354,7 @@ int hl_advise(struct hl_findings *findings, struct hl_shared *finding)
 		say_slots(&text, finding, line);
 	} else if (neighbour) {
 		say_neighbours(&text, finding, neighbour, line);
-	} else if (is_blocks(finding)) {
+	} else if (is_blocks(finding, line)) {
 		say_blocks(&text, finding, line);
 	} else {
 		status = propose_layout(finding, line);

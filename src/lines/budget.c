@@ -8,9 +8,9 @@
 #include <string.h>
 
 struct rule {
-	char *object;		/* NULL: all */
+	char *object; /* NULL: all */
 	bool accept;
-	bool untrue;		/* of false transfers; else of all */
+	bool untrue; /* of false transfers; else of all */
 	uint64_t most;
 	uint32_t line;
 };
@@ -145,10 +145,10 @@ int hl_budget_parse(struct hl_budget **out, const char *text, size_t n, const ch
 
 /* ---- Checking. ---- */
 
-static int add_over(struct hl_budget *budget, uint32_t line, struct hl_text *rule, struct hl_text *said)
+static int add_over(struct hl_budget *budget, uint32_t line, struct hl_text *rule,
+		    struct hl_text *said)
 {
-	struct hl_over_budget *more =
-		realloc(budget->over, (budget->n_over + 1ul) * sizeof(*more));
+	struct hl_over_budget *more = realloc(budget->over, (budget->n_over + 1ul) * sizeof(*more));
 
 	if (more)
 		budget->over = more;

@@ -11,11 +11,11 @@
 
 /* Above this share of transfers for bytes that nobody else had touched, it is false sharing alone;
  * below the other, true sharing. */
-#define MOSTLY_FALSE	80
-#define MOSTLY_TRUE	20
+#define MOSTLY_FALSE 80
+#define MOSTLY_TRUE 20
 
 /* Fields of one finding; what comes beyond, in a large array, is counted with the last. */
-#define MAX_FIELDS	4096
+#define MAX_FIELDS 4096
 
 /* ---- Memory of strings: freed as a whole. ---- */
 
@@ -54,7 +54,8 @@ static bool is_of_library(const struct hl_code *code)
 
 /* The function that says what the thread does: the one it was started with, or where that is a
  * library's, the first of the program's own. */
-static const struct hl_code *what_it_does(struct hl_symbols *symbols, const struct hl_raw_thread *thread)
+static const struct hl_code *what_it_does(struct hl_symbols *symbols,
+					  const struct hl_raw_thread *thread)
 {
 	const struct hl_code *code = hl_symbols_function(symbols, thread->start);
 
@@ -69,7 +70,8 @@ static const struct hl_code *what_it_does(struct hl_symbols *symbols, const stru
 	return code;
 }
 
-static int name_thread(struct hl_findings *findings, struct hl_text *name, const struct hl_raw_thread *thread)
+static int name_thread(struct hl_findings *findings, struct hl_text *name,
+		       const struct hl_raw_thread *thread)
 {
 	const struct hl_code *code;
 
@@ -107,7 +109,8 @@ static int make_groups(struct hl_findings *findings)
 		uint32_t g = 0;
 
 		status = name_thread(findings, &name, thread);
-		while (!status && g < findings->n_groups && strcmp(findings->group[g].name, name.at))
+		while (!status && g < findings->n_groups &&
+		       strcmp(findings->group[g].name, name.at))
 			g++;
 		group = &findings->group[g];
 		if (!status && g == findings->n_groups) {
@@ -139,17 +142,17 @@ uint32_t hl_findings_group(const struct hl_findings *findings, uint32_t thread)
 /* While they are found: objects by what tells them apart, and what each line holds. */
 struct finder {
 	struct hl_findings *findings;
-	uint32_t *bucket;	/* index of an object + 1; open addressing */
+	uint32_t *bucket; /* index of an object + 1; open addressing */
 	uint32_t buckets, room;
 	struct line_facts {
-		uint32_t object[4];	/* index + 1 */
+		uint32_t object[4]; /* index + 1 */
 		uint64_t transfers[4];
-	} *line;		/* by number */
-	uint32_t *finding_of;	/* by object: index of its finding + 1 */
+	} * line; /* by number */
+	uint32_t *finding_of; /* by object: index of its finding + 1 */
 	struct touches {
 		struct hl_touch *at;
 		uint32_t n;
-	} *touches;		/* by object */
+	} * touches; /* by object */
 };
 
 static uint64_t hash_object(enum hl_object_kind kind, uint64_t a, uint64_t b)
@@ -233,17 +236,19 @@ static void fill_static(struct finder *finder, struct hl_object *object, uint64_
 		return;
 	}
 	object->kind = HL_OBJECT_UNKNOWN;
-	object->a = object->instance = address & ~(uint64_t)(finder->findings->file->header.line - 1);
+	object->a = object->instance = address &
+				       ~(uint64_t)(finder->findings->file->header.line - 1);
 	object->named.start = object->a;
 	object->named.size = finder->findings->file->header.line;
 }
 
-static void fill_tls(struct finder *finder, struct hl_object *object, const struct hl_raw_part *part,
-		     uint64_t address)
+static void fill_tls(struct finder *finder, struct hl_object *object,
+		     const struct hl_raw_part *part, uint64_t address)
 {
 	object->kind = HL_OBJECT_TLS;
 	object->group = hl_findings_group(finder->findings, part->thread);
-	if (hl_symbols_tls(finder->findings->symbols, part->size, address - part->start, &object->named))
+	if (hl_symbols_tls(finder->findings->symbols, part->size, address - part->start,
+			   &object->named))
 		object->instance = part->start + object->named.start;
 	else
 		object->named.start = object->instance = part->start;
@@ -261,9 +266,18 @@ static void fill_on_stack(struct finder *finder, struct hl_object *object,
 	object->kind = HL_OBJECT_STACK;
 	object->group = hl_findings_group(findings, part->thread);
 	object->stack = hl_raw_stack(findings->file, part->stack);
-	if (object->stack && object->stack->n)
+	object->b = object->group;
+	if (object->stack && object->stack->n == HL_RAW_FRAME) {
 		object->function = hl_symbols_code(findings->symbols, object->stack->pc[0]);
-	object->a = (uint64_t)object->group << 32 | part->stack;
+		object->a = object->stack->pc[0];
+		if (hl_symbols_local(findings->symbols, object->stack->pc, address,
+				     &object->named)) {
+			object->instance = object->named.start;
+			/* One function can have several in a line. */
+			object->b |= (object->named.start - object->stack->pc[1]) << 32;
+			return;
+		}
+	}
 	object->instance = address & ~(line - 1);
 	object->named.start = object->instance;
 	object->named.size = line;
@@ -377,7 +391,7 @@ static uint32_t first_of_line(const struct finder *finder, uint32_t line)
 
 /* ---- Types of blocks. ---- */
 
-#define MAX_TOUCHES	64
+#define MAX_TOUCHES 64
 
 static int add_touch(struct touches *touches, uint64_t pc, uint64_t offset, uint32_t size)
 {
@@ -401,14 +415,24 @@ static bool is_block(const struct hl_object *object)
 }
 
 /* Where in its object an address lies, whichever of its kind the object at the line is. */
-static uint64_t offset_in(const struct finder *finder, uint32_t object, const struct hl_raw_line *line,
-			  uint64_t address)
+static uint64_t offset_in(const struct finder *finder, uint32_t object,
+			  const struct hl_raw_line *line, uint64_t address)
 {
+	const struct hl_object *at = &finder->findings->object[object];
 	const struct hl_raw_part *part = part_at(line, address);
+	const struct hl_raw_stack_read *stack;
 
-	if (part && is_block(&finder->findings->object[object]))
+	if (part && is_block(at))
 		return address - part->start;
-	return address - finder->findings->object[object].named.start;
+	/* The same function was called elsewhere on the stack, or on that of another thread. */
+	stack = at->kind == HL_OBJECT_STACK && part
+			? hl_raw_stack(finder->findings->file, part->stack)
+			: NULL;
+	if (stack && stack->n == HL_RAW_FRAME && at->stack && at->stack->n == HL_RAW_FRAME)
+		address -= stack->pc[1] - at->stack->pc[1];
+	else if (at->kind == HL_OBJECT_STACK)
+		return address & (finder->findings->file->header.line - 1);
+	return address - at->named.start;
 }
 
 static int find_types(struct finder *finder)
@@ -425,7 +449,8 @@ static int find_types(struct finder *finder)
 
 			if (object >= 0 && is_block(&findings->object[object]))
 				status = add_touch(&finder->touches[object], access->pc,
-						   offset_in(finder, object, line, line->address + access->offset),
+						   offset_in(finder, object, line,
+							     line->address + access->offset),
 						   access->size);
 		}
 		for (uint32_t i = 0; i < file->thread[t].n_handovers && !status; i++) {
@@ -433,8 +458,8 @@ static int find_types(struct finder *finder)
 			int64_t object = object_of_handover(finder, handover);
 
 			if (object >= 0 && is_block(&findings->object[object]))
-				status = add_touch(&finder->touches[object], handover->pc, handover->offset,
-						   handover->size);
+				status = add_touch(&finder->touches[object], handover->pc,
+						   handover->offset, handover->size);
 		}
 	}
 	for (uint32_t i = 0; i < findings->n_objects && !status; i++) {
@@ -443,8 +468,8 @@ static int find_types(struct finder *finder)
 
 		if (!is_block(object) || !object->stack ||
 		    !hl_symbols_block_type(findings->symbols, size, finder->touches[i].at,
-					   finder->touches[i].n, object->stack->pc, object->stack->n,
-					   &object->named))
+					   finder->touches[i].n, object->stack->pc,
+					   object->stack->n, &object->named))
 			continue;
 		object->named.size = size;
 		object->named.start = start;
@@ -463,7 +488,8 @@ static struct hl_shared *finding_of(struct finder *finder, uint32_t object)
 		return &findings->finding[finder->finding_of[object] - 1];
 	if (!(findings->n_findings & (findings->n_findings - 1))) {
 		more = realloc(findings->finding,
-			       (findings->n_findings ? 2ul * findings->n_findings : 1) * sizeof(*more));
+			       (findings->n_findings ? 2ul * findings->n_findings : 1) *
+				       sizeof(*more));
 		if (!more)
 			return NULL;
 		findings->finding = more;
@@ -475,7 +501,8 @@ static struct hl_shared *finding_of(struct finder *finder, uint32_t object)
 }
 
 /* The element of a block that is an array of what its type is, and the path in it. */
-static void name_field(struct hl_findings *findings, struct hl_touched *field, uint64_t offset, uint64_t size)
+static void name_field(struct hl_findings *findings, struct hl_touched *field, uint64_t offset,
+		       uint64_t size)
 {
 	const struct hl_named_object *named = &field->object->named;
 	struct hl_text text = HL_TEXT_INIT, type = HL_TEXT_INIT;
@@ -489,14 +516,14 @@ static void name_field(struct hl_findings *findings, struct hl_touched *field, u
 	if (!named->types) {
 		hl_text_printf(&text, "+%llu", (unsigned long long)offset);
 	} else {
-		hl_text_puts(&text, is_block(field->object) ? "" : named->name);
+		hl_text_puts(&text, is_block(field->object) || !named->name ? "" : named->name);
 		each = hl_type_size(named->types, named->type);
 		if (each && each < named->size) {
 			hl_text_printf(&text, "[%llu]", (unsigned long long)(offset / each));
 			base = offset / each * each;
 		}
-		field->offset = base + hl_path_at(&text, named->types, named->type, offset - base, size,
-						  &member, &field->size);
+		field->offset = base + hl_path_at(&text, named->types, named->type, offset - base,
+						  size, &member, &field->size);
 		hl_declare(&type, named->types, member, NULL);
 		field->type = keep(findings, &type);
 	}
@@ -513,7 +540,7 @@ static void name_field(struct hl_findings *findings, struct hl_touched *field, u
 }
 
 static struct hl_touched *field_at(struct hl_findings *findings, struct hl_shared *finding,
-				 const struct hl_object *object, uint64_t offset, uint64_t size)
+				   const struct hl_object *object, uint64_t offset, uint64_t size)
 {
 	struct hl_touched *more, key = { .object = object };
 
@@ -532,8 +559,8 @@ static struct hl_touched *field_at(struct hl_findings *findings, struct hl_share
 	for (uint32_t i = 0; i < finding->n_fields; i++) {
 		struct hl_touched *field = &finding->field[i];
 
-		if (field->object == object && field->offset == key.offset && field->size == key.size &&
-		    key.name && !strcmp(field->name, key.name))
+		if (field->object == object && field->offset == key.offset &&
+		    field->size == key.size && key.name && !strcmp(field->name, key.name))
 			return field;
 	}
 	if (!(finding->n_fields & (finding->n_fields - 1))) {
@@ -581,7 +608,9 @@ static int add_user(struct hl_findings *findings, struct hl_touched *field, uint
 			field->user = more;
 		}
 		user = &field->user[field->n_users++];
-		*user = (struct hl_user){ .group = group, .thread = thread, .code = code, .flags = access->flags };
+		*user = (struct hl_user){
+			.group = group, .thread = thread, .code = code, .flags = access->flags
+		};
 	}
 	if (user->thread != thread)
 		user->thread = 0;
@@ -641,16 +670,21 @@ static int fill_findings(struct finder *finder)
 			int64_t object = object_of_handover(finder, handover);
 			struct hl_shared *finding = object < 0 ? NULL : finding_of(finder, object);
 			struct hl_raw_access access = {
-				.pc = handover->pc, .from = handover->from, .flags = handover->flags,
-				.accesses = handover->count, .transfers = handover->count,
-				.untrue = handover->untrue, .size = handover->size,
+				.pc = handover->pc,
+				.from = handover->from,
+				.flags = handover->flags,
+				.accesses = handover->count,
+				.transfers = handover->count,
+				.untrue = handover->untrue,
+				.size = handover->size,
 			};
 
 			status = finding ? add_access(findings, finding, object,
 						      handover->block_size
 							      ? handover->offset
 							      : handover->address -
-									findings->object[object].named.start,
+									findings->object[object]
+										.named.start,
 						      thread, &access)
 					 : -ENOMEM;
 		}
@@ -693,7 +727,8 @@ static int rank_lines(struct finder *finder, uint32_t *worst)
 		for (unsigned i = 0; i < 4 && facts->object[i]; i++) {
 			transfers += facts->transfers[i];
 			if (facts->object[i] - 1 != first &&
-			    add_other(&findings->finding[f], &findings->object[facts->object[i] - 1]))
+			    add_other(&findings->finding[f],
+				      &findings->object[facts->object[i] - 1]))
 				return -ENOMEM;
 		}
 		if (transfers > findings->finding[f].line.transfers) {
@@ -705,9 +740,13 @@ static int rank_lines(struct finder *finder, uint32_t *worst)
 	return 0;
 }
 
-static void show_bytes(struct hl_shown_line *shown, uint32_t thread, const struct hl_raw_access *access)
+static void show_bytes(const struct hl_raw_file *file, struct hl_shown_line *shown, uint32_t thread,
+		       const struct hl_raw_access *access)
 {
-	for (unsigned i = access->offset; i < access->offset + access->size && i < 64u; i++)
+	unsigned grain = file->header.line / 64;
+
+	for (unsigned i = access->offset / grain;
+	     i * grain < access->offset + access->size && i < 64u; i++)
 		join(access->flags & HL_RAW_WRITE ? &shown->writer[i] : &shown->reader[i], thread);
 }
 
@@ -727,7 +766,8 @@ static int show_lines(struct finder *finder)
 				continue;
 			f = finder->finding_of[first] - 1;
 			if (worst[f] == access->line)
-				show_bytes(&findings->finding[f].line, file->thread[t].raw.id, access);
+				show_bytes(file, &findings->finding[f].line, file->thread[t].raw.id,
+					   access);
 		}
 	}
 	free(worst);
@@ -789,8 +829,10 @@ static int settle(struct hl_findings *findings, uint64_t least)
 	int status = 0;
 
 	if (findings->n_findings)
-		qsort(findings->finding, findings->n_findings, sizeof(*findings->finding), by_finding);
-	while (findings->n_findings && findings->finding[findings->n_findings - 1].transfers < least) {
+		qsort(findings->finding, findings->n_findings, sizeof(*findings->finding),
+		      by_finding);
+	while (findings->n_findings &&
+	       findings->finding[findings->n_findings - 1].transfers < least) {
 		struct hl_shared *last = &findings->finding[--findings->n_findings];
 
 		findings->n_small += last->transfers != 0;

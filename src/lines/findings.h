@@ -11,8 +11,8 @@
 #include "lines/symbols.h"
 
 enum hl_sharing {
-	HL_SHARING_FALSE,	/* hardly anybody wanted bytes that others had written */
-	HL_SHARING_TRUE,	/* nearly everybody did */
+	HL_SHARING_FALSE, /* hardly anybody wanted bytes that others had written */
+	HL_SHARING_TRUE, /* nearly everybody did */
 	HL_SHARING_MIXED,
 };
 
@@ -24,51 +24,56 @@ struct hl_group {
 };
 
 enum hl_object_kind {
-	HL_OBJECT_STATIC, HL_OBJECT_HEAP, HL_OBJECT_MAPPED, HL_OBJECT_STACK, HL_OBJECT_TLS,
+	HL_OBJECT_STATIC,
+	HL_OBJECT_HEAP,
+	HL_OBJECT_MAPPED,
+	HL_OBJECT_STACK,
+	HL_OBJECT_TLS,
 	HL_OBJECT_UNKNOWN,
 };
 
 /* An object; of the heap all those of one size from one place. */
 struct hl_object {
 	enum hl_object_kind kind;
-	uint64_t a, b;		/* what tells it from others */
-	struct hl_named_object named;	/* .name NULL: it has none; .types NULL: its type is not known */
-	const struct hl_raw_stack_read *stack;	/* where it was allocated; NULL: not known */
-	uint32_t group;		/* STACK, TLS: whose */
-	const struct hl_code *function;	/* STACK: in which function; NULL: not known */
-	uint64_t instance;	/* where the one lies whose line is shown */
-	bool several;		/* more than one of them was met */
+	uint64_t a, b; /* what tells it from others */
+	struct hl_named_object
+		named; /* .name NULL: it has none; .types NULL: its type is not known */
+	const struct hl_raw_stack_read *stack; /* where it was allocated; NULL: not known */
+	uint32_t group; /* STACK, TLS: whose */
+	const struct hl_code *function; /* STACK: in which function; NULL: not known */
+	uint64_t instance; /* where the one lies whose line is shown */
+	bool several; /* more than one of them was met */
 };
 
 /* One place of the code that touches a field, in threads of one group. */
 struct hl_user {
 	uint32_t group;
-	uint32_t thread;	/* 0: several */
+	uint32_t thread; /* 0: several */
 	const struct hl_code *code;
-	uint8_t flags;		/* HL_RAW_WRITE, ... */
+	uint8_t flags; /* HL_RAW_WRITE, ... */
 	uint64_t accesses, transfers, untrue;
-	const struct hl_code *from;	/* whose write took the line away last; NULL: not known */
+	const struct hl_code *from; /* whose write took the line away last; NULL: not known */
 };
 
 struct hl_touched {
 	const struct hl_object *object;
-	const char *name;	/* "hits", "used[3]", "+24" */
-	const char *type;	/* NULL: not known */
-	uint64_t offset, size;	/* in the object */
-	uint32_t index;		/* of the element of the outermost array; UINT32_MAX: in none */
+	const char *name; /* "hits", "used[3]", "+24" */
+	const char *type; /* NULL: not known */
+	uint64_t offset, size; /* in the object */
+	uint32_t index; /* of the element of the outermost array; UINT32_MAX: in none */
 	uint64_t accesses, transfers, untrue;
-	struct hl_user *user;	/* the one with the most transfers first */
+	struct hl_user *user; /* the one with the most transfers first */
 	uint32_t n_users;
-	uint32_t writer, reader;	/* the thread; 0: none; HL_MANY */
+	uint32_t writer, reader; /* the thread; 0: none; HL_MANY */
 };
 
-#define HL_MANY		UINT32_MAX
+#define HL_MANY UINT32_MAX
 
-/* The line of a finding that was passed on most, byte by byte. */
+/* The line of a finding that was passed on most, in 64 parts of a byte each, or of two. */
 struct hl_shown_line {
 	uint64_t address;
 	uint64_t transfers;
-	uint32_t writer[64], reader[64];	/* thread; 0: none; HL_MANY */
+	uint32_t writer[64], reader[64]; /* thread; 0: none; HL_MANY */
 };
 
 struct hl_shared {
@@ -76,14 +81,14 @@ struct hl_shared {
 	enum hl_sharing sharing;
 	uint64_t accesses, transfers, untrue;
 	uint32_t n_lines;
-	struct hl_touched *field;		/* the one with the most transfers first */
+	struct hl_touched *field; /* the one with the most transfers first */
 	uint32_t n_fields;
-	const struct hl_object **other;	/* objects that share its lines */
+	const struct hl_object **other; /* objects that share its lines */
 	uint32_t n_others;
-	struct hl_shown_line line;	/* .transfers 0: no line was passed on often enough */
-	char *advice;			/* what to do; never NULL */
-	char *code;			/* the struct as it could be; NULL: no proposal */
-	uint64_t new_size;		/* of it */
+	struct hl_shown_line line; /* .transfers 0: no line was passed on often enough */
+	char *advice; /* what to do; never NULL */
+	char *code; /* the struct as it could be; NULL: no proposal */
+	uint64_t new_size; /* of it */
 };
 
 struct hl_findings {
@@ -91,21 +96,21 @@ struct hl_findings {
 	struct hl_symbols *symbols;
 	struct hl_group *group;
 	uint32_t n_groups;
-	uint32_t *group_of;		/* by index of the file's threads */
+	uint32_t *group_of; /* by index of the file's threads */
 	struct hl_object *object;
 	uint32_t n_objects;
-	struct hl_shared *finding;	/* worst first */
+	struct hl_shared *finding; /* worst first */
 	uint32_t n_findings;
-	uint64_t accesses, transfers, untrue;	/* of all, findings or not */
+	uint64_t accesses, transfers, untrue; /* of all, findings or not */
 	uint64_t lost;
-	uint32_t n_small;		/* objects with too few transfers to be shown */
-	uint64_t small;			/* transfers of these */
-	void *memory;			/* of strings */
+	uint32_t n_small; /* objects with too few transfers to be shown */
+	uint64_t small; /* transfers of these */
+	void *memory; /* of strings */
 };
 
 struct hl_findings_options {
-	uint64_t least;			/* transfers that an object must have */
-	const char *debug_dir;		/* as in struct hl_types_options */
+	uint64_t least; /* transfers that an object must have */
+	const char *debug_dir; /* as in struct hl_types_options */
 };
 
 /* 0 or -ENOMEM.  The file must stay as long. */

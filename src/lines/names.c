@@ -52,8 +52,9 @@ static void add_type(struct hl_text *text, const struct hl_named_object *named)
 	const struct hl_type *type = &named->types->type[named->type];
 
 	if (type->kind == HL_STRUCT || type->kind == HL_UNION)
-		hl_text_puts(text, type->language == HL_LANG_C ? type->kind == HL_STRUCT ? "struct " : "union "
-							      : "");
+		hl_text_puts(text, type->language == HL_LANG_C
+					   ? type->kind == HL_STRUCT ? "struct " : "union "
+					   : "");
 	hl_text_puts(text, named->name);
 }
 
@@ -71,7 +72,7 @@ void hl_object_name(struct hl_text *text, const struct hl_object *object)
 		hl_text_printf(text, "thread-local %s", named->name ? named->name : "variables");
 		break;
 	case HL_OBJECT_STACK:
-		hl_text_puts(text, "stack");
+		hl_text_puts(text, named->name ? named->name : "stack");
 		if (object->function)
 			hl_text_printf(text, " of %s()", object->function->function);
 		break;
@@ -102,7 +103,8 @@ static const struct hl_code *allocated_at(const struct hl_findings *findings,
 	const struct hl_code *first = NULL;
 
 	for (uint32_t i = 0; object->stack && i < object->stack->n; i++) {
-		const struct hl_code *code = hl_symbols_code(findings->symbols, object->stack->pc[i]);
+		const struct hl_code *code =
+			hl_symbols_code(findings->symbols, object->stack->pc[i]);
 
 		if (!code)
 			break;
@@ -134,9 +136,9 @@ void hl_object_where(struct hl_text *text, const struct hl_findings *findings,
 		     const struct hl_object *object)
 {
 	static const char *const kind[] = {
-		[HL_OBJECT_STATIC] = "static", [HL_OBJECT_HEAP] = "heap", [HL_OBJECT_MAPPED] = "mapped",
-		[HL_OBJECT_STACK] = "stack", [HL_OBJECT_TLS] = "thread-local",
-		[HL_OBJECT_UNKNOWN] = "not known what",
+		[HL_OBJECT_STATIC] = "static",	  [HL_OBJECT_HEAP] = "heap",
+		[HL_OBJECT_MAPPED] = "mapped",	  [HL_OBJECT_STACK] = "stack",
+		[HL_OBJECT_TLS] = "thread-local", [HL_OBJECT_UNKNOWN] = "not known what",
 	};
 	const struct hl_code *code;
 	size_t from = text->len;

@@ -11,11 +11,13 @@ static const struct hl_member *member_at(const struct hl_types *types, const str
 
 	for (uint32_t i = 0; i < type->count; i++) {
 		const struct hl_member *member = &types->member[type->first + i];
-		uint64_t first = member->bit_offset / 8, bytes = hl_member_size(types, member), last;
+		uint64_t first = member->bit_offset / 8, bytes = hl_member_size(types, member),
+			 last;
 
 		if (member->flags & HL_MEMBER_VIRTUAL)
 			continue;
-		last = member->bit_size ? (member->bit_offset + member->bit_size - 1) / 8 + 1 : first + bytes;
+		last = member->bit_size ? (member->bit_offset + member->bit_size - 1) / 8 + 1
+					: first + bytes;
 		if (offset < first || offset >= last)
 			continue;
 		if (!found || (type->kind == HL_UNION && bytes == size &&
@@ -37,7 +39,8 @@ uint64_t hl_path_at(struct hl_text *text, const struct hl_types *types, hl_type_
 		*member_type = id;
 		*member_size = hl_type_size(types, id);
 		if (type->kind == HL_ARRAY && !(type->flags & HL_TYPE_VECTOR)) {
-			uint64_t each = hl_type_size(types, type->target), i = each ? offset / each : 0;
+			uint64_t each = hl_type_size(types, type->target),
+				 i = each ? offset / each : 0;
 
 			/* Of characters, or what covers several elements: the array itself. */
 			if (!each || offset % each + size > each)

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 /* More than the runtime can write: 4096 threads at a time with two full tables would be less. */
-#define MAX_BYTES	((uint64_t)4 << 30)
+#define MAX_BYTES ((uint64_t)4 << 30)
 
-__attribute__((format(printf, 3, 4)))
-static int fail(struct hl_error *err, int rc, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int fail(struct hl_error *err, int rc,
+						      const char *format, ...)
 {
 	va_list args;
 
@@ -24,7 +24,8 @@ static int fail(struct hl_error *err, int rc, const char *format, ...)
 	return rc;
 }
 
-static int read_all(struct hl_raw_file *file, const char *path, uint64_t *size, struct hl_error *err)
+static int read_all(struct hl_raw_file *file, const char *path, uint64_t *size,
+		    struct hl_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
 	uint64_t done = 0;
@@ -63,15 +64,18 @@ static int check_header(struct hl_raw_file *file, const char *path, uint64_t siz
 	if (memcmp(file->header.magic, HL_RAW_MAGIC, sizeof(file->header.magic)))
 		return fail(err, -ENOEXEC, "%s: no file of hotline c2c", path);
 	if (file->header.byte_order != 0x01020304)
-		return fail(err, -ENOEXEC, "%s: written on a machine with another byte order; "
-			    "report it there", path);
+		return fail(err, -ENOEXEC,
+			    "%s: written on a machine with another byte order; "
+			    "report it there",
+			    path);
 	if (file->header.version != HL_RAW_VERSION)
-		return fail(err, -ENOEXEC, "%s: of version %u, known is %u: the program was linked "
-			    "with another hotline; build it again", path, file->header.version,
-			    HL_RAW_VERSION);
-	if (file->header.line < 16 || file->header.line > 4096 ||
-	    file->header.line & (file->header.line - 1))
-		return fail(err, -EBADMSG, "%s: damaged: lines of %u bytes", path, file->header.line);
+		return fail(err, -ENOEXEC,
+			    "%s: of version %u, known is %u: the program was linked "
+			    "with another hotline; build it again",
+			    path, file->header.version, HL_RAW_VERSION);
+	if (file->header.line != 64 && file->header.line != 128)
+		return fail(err, -EBADMSG, "%s: damaged: lines of %u bytes", path,
+			    file->header.line);
 	return 0;
 }
 
@@ -131,14 +135,16 @@ static int take_stack(struct hl_raw_file *file, const char *path, const char *by
 		return fail(err, -ENOMEM, "out of memory");
 	file->stack = more;
 	stack = &more[file->n_stacks++];
-	*stack = (struct hl_raw_stack_read){ raw.id, raw.n, (const uint64_t *)(bytes + sizeof(raw)) };
+	*stack = (struct hl_raw_stack_read){ raw.id, raw.n,
+					     (const uint64_t *)(bytes + sizeof(raw)) };
 	return 0;
 }
 
 /* The thread of a piece: the last one that was begun. */
 static struct hl_raw_thread_read *last_thread(struct hl_raw_file *file, uint32_t id)
 {
-	struct hl_raw_thread_read *last = file->n_threads ? &file->thread[file->n_threads - 1] : NULL;
+	struct hl_raw_thread_read *last = file->n_threads ? &file->thread[file->n_threads - 1]
+							  : NULL;
 
 	return last && last->raw.id == id ? last : NULL;
 }

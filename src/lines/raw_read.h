@@ -16,7 +16,7 @@ struct hl_raw_module_read {
 
 struct hl_raw_stack_read {
 	uint32_t id, n;
-	const uint64_t *pc;	/* the innermost first */
+	const uint64_t *pc; /* the innermost first */
 };
 
 struct hl_raw_thread_read {
@@ -28,14 +28,14 @@ struct hl_raw_thread_read {
 
 struct hl_raw_file {
 	struct hl_raw_header header;
-	struct hl_raw_module_read *module;	/* by where they begin */
-	struct hl_raw_stack_read *stack;	/* by id */
-	struct hl_raw_thread_read *thread;	/* by id */
-	const struct hl_raw_line *line;		/* [0] is not used, as in the numbers of accesses */
+	struct hl_raw_module_read *module; /* by where they begin */
+	struct hl_raw_stack_read *stack; /* by id */
+	struct hl_raw_thread_read *thread; /* by id */
+	const struct hl_raw_line *line; /* [0] is not used, as in the numbers of accesses */
 	uint32_t n_modules, n_stacks, n_threads, n_lines;
 	struct hl_raw_end end;
-	bool whole;		/* the end was written: the process was not killed */
-	void *bytes;		/* what all of them point into */
+	bool whole; /* the end was written: the process was not killed */
+	void *bytes; /* what all of them point into */
 };
 
 /* 0; -ENOENT, ... when it cannot be read; -ENOEXEC: it is no such file, or of another machine or

@@ -9,9 +9,9 @@
 
 /* A rule of the budget that does not hold. */
 struct hl_over_budget {
-	const char *rule;	/* as it is written, or what rule that is */
-	const char *said;	/* what is there instead */
-	uint32_t line;		/* in the file of the budget; 0: none */
+	const char *rule; /* as it is written, or what rule that is */
+	const char *said; /* what is there instead */
+	uint32_t line; /* in the file of the budget; 0: none */
 };
 
 struct hl_lines_process {
@@ -24,11 +24,11 @@ struct hl_lines_report {
 	const char *version;
 	const struct hl_lines_process *process;
 	uint32_t n_processes;
-	const struct hl_over_budget *over;	/* NULL: nothing was checked */
+	const struct hl_over_budget *over; /* NULL: nothing was checked */
 	uint32_t n_over;
-	const char *budget;		/* the file, or NULL */
-	uint32_t top;			/* findings of a process; 0: all */
-	uint32_t fields;		/* of a finding, in text; 0: all */
+	const char *budget; /* the file, or NULL */
+	uint32_t top; /* findings of a process; 0: all */
+	uint32_t fields; /* of a finding, in text; 0: all */
 	bool colour;
 	size_t width;
 	/* As in struct hl_report. */

@@ -61,7 +61,8 @@ void hl_lines_ending(struct hl_text *text, const struct hl_lines_process *proces
 	const struct hl_raw_file *file = &process->file;
 
 	if (!file->whole)
-		hl_text_puts(text, "killed, or still running: threads that had not ended are missing");
+		hl_text_puts(text,
+			     "killed, or still running: threads that had not ended are missing");
 	else if (file->end.signal)
 		hl_text_printf(text, "ended by signal %u (%s)", file->end.signal,
 			       strsignal((int)file->end.signal));

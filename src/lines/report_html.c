@@ -11,7 +11,7 @@
 /* Colours of threads, by letter. */
 static const char *const colours[] = { "#d62728", "#1f77b4", "#2ca02c", "#9467bd",
 				       "#ff7f0e", "#17becf", "#8c564b", "#e377c2" };
-#define N_COLOURS	(sizeof(colours) / sizeof(colours[0]))
+#define N_COLOURS (sizeof(colours) / sizeof(colours[0]))
 
 static void add_escaped(struct hl_text *text, const char *string)
 {
@@ -68,7 +68,10 @@ static void add_line(struct hl_text *text, struct hl_text *word, const struct hl
 				       colours[who % N_COLOURS], reads ? "55" : "", c);
 		else
 			hl_text_printf(text, "<i class=\"%s\">%c</i>",
-				       c == '*' ? "many" : c == '+' ? "read" : "none", c);
+				       c == '*'	  ? "many"
+				       : c == '+' ? "read"
+						  : "none",
+				       c);
 	}
 	hl_text_reset(word);
 	hl_text_puts(text, "</div><p class=key>");
@@ -97,10 +100,12 @@ static void add_user(struct hl_text *text, struct hl_text *word, const struct hl
 		       (unsigned long long)user->untrue, (unsigned long long)user->accesses);
 }
 
-static void add_fields(struct hl_text *text, struct hl_text *word, const struct hl_findings *findings,
-		       const struct hl_shared *finding, uint32_t most)
+static void add_fields(struct hl_text *text, struct hl_text *word,
+		       const struct hl_findings *findings, const struct hl_shared *finding,
+		       uint32_t most)
 {
-	hl_text_puts(text, "<table><tr><th>field<th>type<th>bytes<th>transfers<th>false<th>accesses\n");
+	hl_text_puts(text,
+		     "<table><tr><th>field<th>type<th>bytes<th>transfers<th>false<th>accesses\n");
 	for (uint32_t f = 0; f < finding->n_fields && (!most || f < most); f++) {
 		const struct hl_touched *field = &finding->field[f];
 
@@ -116,7 +121,8 @@ static void add_fields(struct hl_text *text, struct hl_text *word, const struct 
 		hl_text_printf(text, "<td>%llu to %llu<td>%llu<td>%llu<td>%llu\n",
 			       (unsigned long long)field->offset,
 			       (unsigned long long)(field->offset + field->size - 1),
-			       (unsigned long long)field->transfers, (unsigned long long)field->untrue,
+			       (unsigned long long)field->transfers,
+			       (unsigned long long)field->untrue,
 			       (unsigned long long)field->accesses);
 		for (uint32_t u = 0; u < field->n_users && u < 8; u++)
 			add_user(text, word, findings, &field->user[u]);
@@ -124,15 +130,19 @@ static void add_fields(struct hl_text *text, struct hl_text *word, const struct 
 	hl_text_puts(text, "</table>\n");
 }
 
-static void add_finding(struct hl_text *text, struct hl_text *word, const struct hl_lines_report *report,
-			const struct hl_findings *findings, const struct hl_shared *finding)
+static void add_finding(struct hl_text *text, struct hl_text *word,
+			const struct hl_lines_report *report, const struct hl_findings *findings,
+			const struct hl_shared *finding)
 {
 	hl_text_printf(text, "<section class=%s><h2>", hl_sharing_name(finding->sharing));
 	hl_object_name(word, finding->object);
 	add_word(text, word);
-	hl_text_printf(text, "</h2><p><b>%s sharing</b>, %llu transfers, %llu of them for bytes that nobody "
-		       "else had touched; ", hl_sharing_name(finding->sharing),
-		       (unsigned long long)finding->transfers, (unsigned long long)finding->untrue);
+	hl_text_printf(
+		text,
+		"</h2><p><b>%s sharing</b>, %llu transfers, %llu of them for bytes that nobody "
+		"else had touched; ",
+		hl_sharing_name(finding->sharing), (unsigned long long)finding->transfers,
+		(unsigned long long)finding->untrue);
 	hl_object_where(word, findings, finding->object);
 	add_word(text, word);
 	hl_text_puts(text, "</p>\n");
@@ -151,18 +161,19 @@ static void add_finding(struct hl_text *text, struct hl_text *word, const struct
 
 static void add_head(struct hl_text *text, const struct hl_lines_report *report)
 {
-	hl_text_puts(text,
-		     "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>\n<title>hotline c2c</title>\n<style>\n"
-		     "body{font:15px/1.5 sans-serif;max-width:72em;margin:2em auto;padding:0 1em}\n"
-		     "section{border-left:6px solid #bbb;padding:0 1em;margin:2em 0}\n"
-		     "section.false{border-color:#d62728}section.mixed{border-color:#ff7f0e}\n"
-		     "table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:left}\n"
-		     "tr.user{color:#555;font-size:90%}tr.user td:first-child{padding-left:2.5em}\n"
-		     ".line i{display:inline-block;width:1.4%;text-align:center;font:12px monospace;"
-		     "color:#fff;margin-right:1px;padding:.3em 0}\n"
-		     ".line .none{background:#eee;color:#999}.line .many{background:#000}"
-		     ".line .read{background:#888}\n.key{font-size:85%;color:#555}"
-		     ".advice{background:#f4f4e8;padding:.5em 1em}\n</style>\n<h1>Lines passed on by ");
+	hl_text_puts(
+		text,
+		"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>\n<title>hotline c2c</title>\n<style>\n"
+		"body{font:15px/1.5 sans-serif;max-width:72em;margin:2em auto;padding:0 1em}\n"
+		"section{border-left:6px solid #bbb;padding:0 1em;margin:2em 0}\n"
+		"section.false{border-color:#d62728}section.mixed{border-color:#ff7f0e}\n"
+		"table{border-collapse:collapse}td,th{padding:.1em .8em;text-align:left}\n"
+		"tr.user{color:#555;font-size:90%}tr.user td:first-child{padding-left:2.5em}\n"
+		".line i{display:inline-block;width:1.4%;text-align:center;font:12px monospace;"
+		"color:#fff;margin-right:1px;padding:.3em 0}\n"
+		".line .none{background:#eee;color:#999}.line .many{background:#000}"
+		".line .read{background:#888}\n.key{font-size:85%;color:#555}"
+		".advice{background:#f4f4e8;padding:.5em 1em}\n</style>\n<h1>Lines passed on by ");
 	add_escaped(text, report->program);
 	hl_text_puts(text, "</h1>\n");
 }
@@ -188,11 +199,14 @@ int hl_lines_report_html(const struct hl_lines_report *report)
 
 		if (!hl_process_counts(process))
 			continue;
-		hl_text_printf(&text, "<p>Process %u: %u threads, %llu accesses seen, %llu lines passed on, "
-			       "%llu of them for bytes that nobody else had touched. ",
-			       process->file.header.pid, process->file.n_threads,
-			       (unsigned long long)findings->accesses, (unsigned long long)findings->transfers,
-			       (unsigned long long)findings->untrue);
+		hl_text_printf(
+			&text,
+			"<p>Process %u: %u threads, %llu accesses seen, %llu lines passed on, "
+			"%llu of them for bytes that nobody else had touched. ",
+			process->file.header.pid, process->file.n_threads,
+			(unsigned long long)findings->accesses,
+			(unsigned long long)findings->transfers,
+			(unsigned long long)findings->untrue);
 		hl_lines_ending(&word, process);
 		add_word(&text, &word);
 		hl_text_puts(&text, "</p>\n");

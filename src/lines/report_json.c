@@ -15,16 +15,17 @@ static void add_word(struct scratch *scratch, cJSON *object, const char *key)
 	if (scratch->word.failed)
 		scratch->json.failed = true;
 	else
-		hl_json_add_string(&scratch->json, object, key, scratch->word.at ? scratch->word.at : "");
+		hl_json_add_string(&scratch->json, object, key,
+				   scratch->word.at ? scratch->word.at : "");
 }
 
 static void add_object(struct scratch *scratch, cJSON *parent, const char *key,
 		       const struct hl_findings *findings, const struct hl_object *object)
 {
 	static const char *const kind[] = {
-		[HL_OBJECT_STATIC] = "static", [HL_OBJECT_HEAP] = "heap", [HL_OBJECT_MAPPED] = "mapped",
-		[HL_OBJECT_STACK] = "stack", [HL_OBJECT_TLS] = "thread-local",
-		[HL_OBJECT_UNKNOWN] = "unknown",
+		[HL_OBJECT_STATIC] = "static",	  [HL_OBJECT_HEAP] = "heap",
+		[HL_OBJECT_MAPPED] = "mapped",	  [HL_OBJECT_STACK] = "stack",
+		[HL_OBJECT_TLS] = "thread-local", [HL_OBJECT_UNKNOWN] = "unknown",
 	};
 	struct hl_json *json = &scratch->json;
 	cJSON *at = hl_json_add_object(json, parent, key);
@@ -135,8 +136,8 @@ static void add_finding(struct scratch *scratch, cJSON *list, const struct hl_fi
 		hl_json_add_null(json, at, "proposal_size");
 }
 
-static void add_process(struct scratch *scratch, cJSON *list, const struct hl_lines_process *process,
-			uint32_t shown)
+static void add_process(struct scratch *scratch, cJSON *list,
+			const struct hl_lines_process *process, uint32_t shown)
 {
 	const struct hl_findings *findings = &process->findings;
 	struct hl_json *json = &scratch->json;
@@ -160,7 +161,8 @@ static void add_process(struct scratch *scratch, cJSON *list, const struct hl_li
 	modules = hl_json_add_array(json, at, "not_seen");
 	for (uint32_t i = 0; i < process->file.n_modules; i++) {
 		if (hl_lines_not_seen(&process->file.module[i]))
-			hl_json_add(json, modules, NULL, cJSON_CreateString(process->file.module[i].path));
+			hl_json_add(json, modules, NULL,
+				    cJSON_CreateString(process->file.module[i].path));
 	}
 	all = hl_json_add_array(json, at, "findings");
 	for (uint32_t i = 0; i < shown; i++)

@@ -13,11 +13,12 @@ static const struct rule {
 			       "Threads use different bytes of the same line. Give them lines of their own." },
 	[HL_SHARING_TRUE] = { "true-sharing", "lines travel because threads share what is in them",
 			      "Threads use the same bytes. Share less, or less often." },
-	[HL_SHARING_MIXED] = { "mixed-sharing", "lines travel for shared bytes and for others beside them",
+	[HL_SHARING_MIXED] = { "mixed-sharing",
+			       "lines travel for shared bytes and for others beside them",
 			       "Give what is not shared a line of its own." },
 };
-#define BUDGET_RULE	"line-budget"
-#define N_RULES		(sizeof(rules) / sizeof(rules[0]))
+#define BUDGET_RULE "line-budget"
+#define N_RULES (sizeof(rules) / sizeof(rules[0]))
 
 struct scratch {
 	struct hl_json json;
@@ -37,7 +38,8 @@ static void add_text(struct hl_json *json, cJSON *object, const char *key, const
 	hl_json_add_string(json, hl_json_add_object(json, object, key), "text", text);
 }
 
-static void add_rule(struct hl_json *json, cJSON *list, const char *id, const char *title, const char *help)
+static void add_rule(struct hl_json *json, cJSON *list, const char *id, const char *title,
+		     const char *help)
 {
 	cJSON *rule = hl_json_add_object(json, list, NULL);
 
@@ -50,14 +52,16 @@ static void add_rule(struct hl_json *json, cJSON *list, const char *id, const ch
 static void add_location(struct scratch *scratch, cJSON *list, const char *file, uint32_t line)
 {
 	struct hl_json *json = &scratch->json;
-	cJSON *physical = hl_json_add_object(json, hl_json_add_object(json, list, NULL), "physicalLocation");
+	cJSON *physical =
+		hl_json_add_object(json, hl_json_add_object(json, list, NULL), "physicalLocation");
 	cJSON *artifact = hl_json_add_object(json, physical, "artifactLocation");
 
 	hl_text_reset(&scratch->word);
 	hl_sarif_uri(&scratch->word, file);
 	add_word(scratch, artifact, "uri");
 	if (line)
-		hl_json_add_number(json, hl_json_add_object(json, physical, "region"), "startLine", line);
+		hl_json_add_number(json, hl_json_add_object(json, physical, "region"), "startLine",
+				   line);
 }
 
 /* Stable when lines move in the files, and when other objects come and go. */
@@ -76,8 +80,9 @@ static void add_fingerprint(struct scratch *scratch, cJSON *result, const struct
 			   "hotlineSharing/v1", text);
 }
 
-static void add_finding(struct scratch *scratch, cJSON *results, const struct hl_lines_report *report,
-			const struct hl_findings *findings, const struct hl_shared *finding)
+static void add_finding(struct scratch *scratch, cJSON *results,
+			const struct hl_lines_report *report, const struct hl_findings *findings,
+			const struct hl_shared *finding)
 {
 	struct hl_json *json = &scratch->json;
 	cJSON *result = hl_json_add_object(json, results, NULL), *locations;
@@ -92,9 +97,11 @@ static void add_finding(struct scratch *scratch, cJSON *results, const struct hl
 	hl_object_name(&scratch->word, finding->object);
 	hl_text_puts(&scratch->word, " (");
 	hl_object_where(&scratch->word, findings, finding->object);
-	hl_text_printf(&scratch->word, "): %llu transfers, %llu of them for bytes that nobody else had "
-		       "touched\n%s", (unsigned long long)finding->transfers,
-		       (unsigned long long)finding->untrue, finding->advice);
+	hl_text_printf(&scratch->word,
+		       "): %llu transfers, %llu of them for bytes that nobody else had "
+		       "touched\n%s",
+		       (unsigned long long)finding->transfers, (unsigned long long)finding->untrue,
+		       finding->advice);
 	if (finding->code)
 		hl_text_printf(&scratch->word, "\n\n%s", finding->code);
 	add_word(scratch, hl_json_add_object(json, result, "message"), "text");
@@ -149,7 +156,8 @@ int hl_lines_report_sarif(const struct hl_lines_report *report)
 	for (size_t i = 0; i < N_RULES; i++)
 		add_rule(json, list, rules[i].id, rules[i].title, rules[i].help);
 	if (report->over)
-		add_rule(json, list, BUDGET_RULE, "more lines were passed on than the budget allows",
+		add_rule(json, list, BUDGET_RULE,
+			 "more lines were passed on than the budget allows",
 			 "The budget given to --check says what may be passed on.");
 	hl_json_add_string(json, run, "columnKind", "unicodeCodePoints");
 	results = hl_json_add_array(json, run, "results");

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define INDENT		7
-#define USERS		4	/* of a field that are shown */
+#define INDENT 7
+#define USERS 4 /* of a field that are shown */
 
 static void add_percent(struct hl_text *text, uint64_t part, uint64_t whole)
 {
@@ -38,7 +38,9 @@ static void add_not_seen(struct hl_text *text, const struct hl_lines_process *pr
 
 		if (!hl_lines_not_seen(module))
 			continue;
-		hl_text_puts(text, n++ ? ", " : "not seen, but for what it copies, compares and allocates: ");
+		hl_text_puts(text,
+			     n++ ? ", "
+				 : "not seen, but for what it copies, compares and allocates: ");
 		hl_clean_add(text, slash ? slash + 1 : module->path);
 	}
 	if (n)
@@ -60,10 +62,13 @@ static void add_head(struct hl_out *out, const struct hl_lines_report *report,
 	hl_out_plural(out, process->file.n_threads, "thread");
 	hl_text_puts(text, " (");
 	add_groups(text, findings);
-	hl_text_printf(text, "), %llu accesses seen, %llu lines passed on (%.2f of 1000 accesses), ",
-		       (unsigned long long)findings->accesses, (unsigned long long)findings->transfers,
-		       findings->accesses ? 1000.0 * (double)findings->transfers /
-						    (double)findings->accesses : 0.0);
+	hl_text_printf(text,
+		       "), %llu accesses seen, %llu lines passed on (%.2f of 1000 accesses), ",
+		       (unsigned long long)findings->accesses,
+		       (unsigned long long)findings->transfers,
+		       findings->accesses
+			       ? 1000.0 * (double)findings->transfers / (double)findings->accesses
+			       : 0.0);
 	add_percent(text, findings->untrue, findings->transfers);
 	hl_text_puts(text, " of them for bytes that nobody else had touched\n");
 	hl_lines_ending(text, process);
@@ -71,8 +76,10 @@ static void add_head(struct hl_out *out, const struct hl_lines_report *report,
 		hl_text_putc(text, '\n');
 	add_not_seen(text, process);
 	if (findings->lost)
-		hl_text_printf(text, "%llu transfers came when the tables were full and are in no finding\n",
-			       (unsigned long long)findings->lost);
+		hl_text_printf(
+			text,
+			"%llu transfers came when the tables were full and are in no finding\n",
+			(unsigned long long)findings->lost);
 	for (uint32_t i = 0; i < findings->n_findings; i++)
 		of[findings->finding[i].sharing]++;
 	hl_out_plural(out, findings->n_findings, "finding");
@@ -110,8 +117,9 @@ static void add_line(struct hl_out *out, const struct hl_findings *findings,
 		hl_text_printf(text, "%s%c ", i ? ", " : "", 'A' + i);
 		hl_lines_thread(text, findings, letters.thread[i]);
 	}
-	hl_text_puts(text, letters.n ? "; small letters only read, * several write, + several read\n"
-				     : "* several write, + several read\n");
+	hl_text_puts(text, letters.n
+				   ? "; small letters only read, * several write, + several read\n"
+				   : "* several write, + several read\n");
 }
 
 static void add_user(struct hl_out *out, const struct hl_findings *findings,
@@ -195,7 +203,7 @@ static void add_finding(struct hl_out *out, const struct hl_lines_report *report
 	const struct hl_shared *finding = &findings->finding[i];
 	struct hl_text *text = &out->text, words = HL_TEXT_INIT;
 	uint32_t shown = report->fields && finding->n_fields > report->fields ? report->fields
-									     : finding->n_fields;
+									      : finding->n_fields;
 
 	hl_text_printf(text, "\n%3u  %7llu ", i + 1, (unsigned long long)finding->transfers);
 	hl_out_paint(out, finding->sharing == HL_SHARING_TRUE ? HL_YELLOW : HL_RED,

@@ -11,15 +11,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What is known of a module. */
 struct module {
 	const struct hl_raw_module_read *read;
 	Dwfl_Module *dwfl;
-	struct hl_types *types;	/* NULL: none, or not looked for yet */
+	struct hl_types *types; /* NULL: none, or not looked for yet */
 	bool looked;
-	const struct hl_variable **variable;	/* by address; those of threads behind the others */
+	const struct hl_variable **variable; /* by address; those of threads behind the others */
 	uint32_t n_variables, n_fixed;
 };
 
@@ -30,9 +31,9 @@ struct hl_symbols {
 	Dwfl_Callbacks callbacks;
 	Dwfl *dwfl;
 	struct module *module;
-	struct hl_code **code;	/* open addressing by pc, a power of two many */
+	struct hl_code **code; /* open addressing by pc, a power of two many */
 	uint32_t n_codes, room;
-	struct hl_text *string;	/* all that were made up */
+	struct hl_text *string; /* all that were made up */
 	uint32_t n_strings;
 };
 
@@ -41,13 +42,18 @@ struct hl_symbols {
 static void add_module(struct hl_symbols *symbols, struct module *module)
 {
 	struct hl_error err;
-	int fd = open(module->read->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	int fd = -1;
 
+	/* The vDSO has no file, and a damaged name could be that of a device. */
+	if (!stat(module->read->path, &st) && S_ISREG(st.st_mode))
+		fd = open(module->read->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (!hl_fence_file(fd, module->read->path, &err))
-		module->dwfl = dwfl_report_elf(symbols->dwfl, module->read->path, module->read->path, fd,
-					       module->read->raw.base, true);
+		module->dwfl = dwfl_report_elf(symbols->dwfl, module->read->path,
+					       module->read->path, fd, module->read->raw.base,
+					       true);
 	if (!module->dwfl)
 		close(fd);
 }
@@ -251,7 +257,8 @@ static int grow_codes(struct hl_symbols *symbols)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < symbols->room; i++) {
 		if (symbols->code[i])
-			more[code_slot(more, symbols->room * 2, symbols->code[i]->pc)] = symbols->code[i];
+			more[code_slot(more, symbols->room * 2, symbols->code[i]->pc)] =
+				symbols->code[i];
 	}
 	free(symbols->code);
 	symbols->code = more;
@@ -332,7 +339,6 @@ static const struct hl_variable *variable_at(const struct hl_types *types,
 					     const struct hl_variable **variable, uint32_t n,
 					     uint64_t address)
 {
-	const struct hl_variable *found = NULL;
 	uint32_t low = 0, high = n;
 
 	while (low < high) {
@@ -343,16 +349,13 @@ static const struct hl_variable *variable_at(const struct hl_types *types,
 		else
 			high = middle;
 	}
-	/* Declared once more without a size, it may stand there twice. */
-	while (low && !found && (low == n || variable[low - 1]->address + HL_MAX_SIZE > address)) {
-		const struct hl_variable *at = variable[--low];
-
-		if (address - at->address < hl_type_size(types, at->type))
-			found = at;
-		else if (n - low > 8)
-			break;
+	/* Several may begin at the same address, some without a size. */
+	for (uint64_t at = low ? variable[low - 1]->address : 0;
+	     low && variable[low - 1]->address == at; low--) {
+		if (address - at < hl_type_size(types, variable[low - 1]->type))
+			return variable[low - 1];
 	}
-	return found;
+	return NULL;
 }
 
 static bool find_variable(struct hl_symbols *symbols, struct module *module, bool tls,
@@ -396,7 +399,9 @@ bool hl_symbols_static(struct hl_symbols *symbols, uint64_t address, struct hl_n
 	name = dwfl_module_addrinfo(module->dwfl, address, &offset, &symbol, NULL, NULL, NULL);
 	if (!name || offset >= symbol.st_size)
 		return false;
-	*object = (struct hl_named_object){ .name = name, .start = address - offset, .size = symbol.st_size };
+	*object = (struct hl_named_object){ .name = name,
+					    .start = address - offset,
+					    .size = symbol.st_size };
 	return true;
 }
 
@@ -410,9 +415,145 @@ bool hl_symbols_tls(struct hl_symbols *symbols, uint64_t base, uint64_t offset,
 	return false;
 }
 
+/* ---- Variables of functions. ---- */
+
+static bool type_behind(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
+	       dwarf_formref_die(&attribute, die);
+}
+
+/* What is known of registers in the function: the hook's frame lies right below the function's stack
+ * pointer, with the return address and the saved frame pointer. */
+#if defined(__x86_64__)
+#define REG_SP 7
+#define REG_BP 6
+#else
+#define REG_SP 31
+#define REG_BP 29
+#endif
+
+static bool value_of(const Dwarf_Op *op, const uint64_t *frame, uint64_t *value)
+{
+	unsigned reg;
+	int64_t offset;
+
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
+		reg = op->atom - DW_OP_breg0;
+		offset = (int64_t)op->number;
+	} else if (op->atom == DW_OP_bregx) {
+		reg = (unsigned)op->number;
+		offset = (int64_t)op->number2;
+	} else if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
+		reg = op->atom - DW_OP_reg0;
+		offset = 0;
+	} else {
+		return false;
+	}
+	*value = (reg == REG_SP ? frame[1] + 16 : frame[2]) + (uint64_t)offset;
+	return reg == REG_SP || reg == REG_BP;
+}
+
+/* The address that the function's frame is counted from. */
+static bool frame_base(struct module *module, Dwarf_Die *function, const uint64_t *frame,
+		       uint64_t *base)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Frame *rules = NULL;
+	Dwarf_Addr bias = 0;
+	Dwarf_CFI *cfi;
+	Dwarf_Op *op;
+	bool found;
+	size_t n;
+
+	if (!dwarf_attr_integrate(function, DW_AT_frame_base, &attribute) ||
+	    dwarf_getlocation(&attribute, &op, &n) || n != 1)
+		return false;
+	if (op->atom != DW_OP_call_frame_cfa)
+		return value_of(op, frame, base);
+	cfi = dwfl_module_eh_cfi(module->dwfl, &bias);
+	if (!cfi || dwarf_cfi_addrframe(cfi, frame[0] - bias, &rules))
+		return false;
+	found = !dwarf_frame_cfa(rules, &op, &n) && n == 1 && value_of(op, frame, base);
+	free(rules);
+	return found;
+}
+
+static bool local_in(struct hl_symbols *symbols, struct module *module, Dwarf_Die *scope,
+		     uint64_t pc, uint64_t base, uint64_t address, struct hl_named_object *object,
+		     int depth)
+{
+	struct hl_types *types = types_of(symbols, module);
+	Dwarf_Die child, type;
+	Dwarf_Attribute attribute;
+	Dwarf_Word size;
+	Dwarf_Op *op;
+	size_t n;
+
+	if (depth > 16 || dwarf_child(scope, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) &&
+		    local_in(symbols, module, &child, pc, base, address, object, depth + 1))
+			return true;
+		type = child;
+		if ((tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) ||
+		    !dwarf_attr(&child, DW_AT_location, &attribute) ||
+		    (dwarf_getlocation(&attribute, &op, &n) &&
+		     dwarf_getlocation_addr(&attribute, pc, &op, &n, 1) != 1) ||
+		    n != 1 || op->atom != DW_OP_fbreg || !type_behind(&type) ||
+		    dwarf_aggregate_size(&type, &size) || address - (base + op->number) >= size)
+			continue;
+		*object = (struct hl_named_object){
+			.name = dwarf_diename(&child),
+			.start = base + op->number,
+			.size = size,
+		};
+		for (uint32_t i = 0; types && i < types->n_defined && !object->types; i++) {
+			const char *name = dwarf_diename(&type);
+
+			if (name && hl_type_size(types, types->defined[i]) == size &&
+			    !strcmp(hl_type_name(types, types->defined[i]), name)) {
+				object->types = types;
+				object->type = types->defined[i];
+			}
+		}
+		return object->name;
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
+bool hl_symbols_local(struct hl_symbols *symbols, const uint64_t *frame, uint64_t address,
+		      struct hl_named_object *object)
+{
+	struct module *module = module_at(symbols, frame[0] - 1);
+	Dwarf_Die *unit, *scopes = NULL;
+	Dwarf_Addr bias;
+	bool found = false;
+	uint64_t base;
+	int n;
+
+	if (!module || !module->dwfl)
+		return false;
+	unit = dwfl_module_addrdie(module->dwfl, frame[0] - 1, &bias);
+	n = unit ? dwarf_getscopes(unit, frame[0] - 1 - bias, &scopes) : 0;
+	for (int i = 0; i < n && !found; i++) {
+		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+			found = frame_base(module, &scopes[i], frame, &base) &&
+				local_in(symbols, module, &scopes[i], frame[0] - bias, base,
+					 address, object, 0);
+	}
+	free(scopes);
+	return found;
+}
+
 /* ---- The type of a block. ---- */
 
-#define MAX_CANDIDATES	32
+#define MAX_CANDIDATES 32
 
 struct candidate {
 	const char *name;
@@ -425,16 +566,8 @@ struct candidate {
 struct candidates {
 	struct candidate at[MAX_CANDIDATES];
 	uint32_t n;
-	uint64_t size;	/* of the block */
+	uint64_t size; /* of the block */
 };
-
-static bool type_behind(Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
-	       dwarf_formref_die(&attribute, die);
-}
 
 /* The struct that a variable points to: its name, or that of the typedef of an unnamed one. */
 static bool pointed_struct(Dwarf_Die *variable, const char **name, Dwarf_Word *size)
@@ -485,7 +618,8 @@ static void add_candidate(struct candidates *candidates, const char *name, uint6
 	/* It fills the block, or several do. */
 	if (size > candidates->size || candidates->size % size || candidates->n == MAX_CANDIDATES)
 		return;
-	candidates->at[candidates->n++] = (struct candidate){ .name = name, .size = size, .votes = 1 };
+	candidates->at[candidates->n++] =
+		(struct candidate){ .name = name, .size = size, .votes = 1 };
 }
 
 static void add_variables(struct candidates *candidates, Dwarf_Die *scope, int depth)
@@ -560,8 +694,8 @@ static bool fits(const struct candidate *candidate, const struct hl_touch *touch
 		if (touch[i].size > 16)
 			continue;
 		hl_text_reset(&path);
-		at = hl_path_at(&path, candidate->types, candidate->type, offset, touch[i].size, &member,
-				&member_size);
+		at = hl_path_at(&path, candidate->types, candidate->type, offset, touch[i].size,
+				&member, &member_size);
 		member = hl_type_strip(candidate->types, member);
 		fit = !hl_kind_is_aggregate(candidate->types->type[member].kind) && at <= offset &&
 		      offset + touch[i].size <= at + member_size &&
@@ -575,7 +709,8 @@ static bool fits(const struct candidate *candidate, const struct hl_touch *touch
 static void add_static_pointers(struct candidates *candidates, const struct hl_types *types)
 {
 	for (uint32_t i = 0; i < types->n_variables; i++) {
-		const struct hl_type *type = &types->type[hl_type_strip(types, types->variable[i].type)];
+		const struct hl_type *type =
+			&types->type[hl_type_strip(types, types->variable[i].type)];
 		const char *name;
 
 		while (type->kind == HL_ARRAY)
@@ -633,7 +768,8 @@ bool hl_symbols_block_type(struct hl_symbols *symbols, uint64_t size, const stru
 	struct module *module = NULL;
 
 	for (uint32_t i = 0; i < n + n_pcs; i++) {
-		struct module *in = add_function(symbols, &candidates, i < n ? touch[i].pc : pc[i - n]);
+		struct module *in =
+			add_function(symbols, &candidates, i < n ? touch[i].pc : pc[i - n]);
 
 		if (in && in->read->raw.flags & HL_RAW_HOOKED)
 			module = in;

@@ -17,10 +17,10 @@ void hl_symbols_close(struct hl_symbols *symbols);
 /* A place of the code.  Strings are valid until the symbols are closed. */
 struct hl_code {
 	uint64_t pc;
-	const char *function;	/* never NULL: "0x1234" at worst */
-	const char *file;	/* NULL: not known */
+	const char *function; /* never NULL: "0x1234" at worst */
+	const char *file; /* NULL: not known */
 	uint32_t line;
-	bool hooked;		/* in a module built with `hotline cc` */
+	bool hooked; /* in a module built with `hotline cc` */
 };
 
 /* Of the call that returns to pc.  What was inlined from a header of the system goes under the
@@ -32,17 +32,23 @@ const struct hl_code *hl_symbols_function(struct hl_symbols *symbols, uint64_t a
 /* An object, or part of memory, that has a name or a type. */
 struct hl_named_object {
 	const char *name;
-	uint64_t start, size;	/* of a thread's: in its block */
-	const struct hl_types *types;	/* NULL: of no known type */
+	uint64_t start, size; /* of a thread's: in its block */
+	const struct hl_types *types; /* NULL: of no known type */
 	hl_type_id type;
 	const char *file;
 	uint32_t line;
 };
 
-bool hl_symbols_static(struct hl_symbols *symbols, uint64_t address, struct hl_named_object *object);
+bool hl_symbols_static(struct hl_symbols *symbols, uint64_t address,
+		       struct hl_named_object *object);
 /* A variable of threads, by the base of its module and its place in the module's block. */
 bool hl_symbols_tls(struct hl_symbols *symbols, uint64_t base, uint64_t offset,
 		    struct hl_named_object *object);
+
+/* The variable of a function at an address on the stack, by the function's frame as the raw file has
+ * it (HL_RAW_FRAME). */
+bool hl_symbols_local(struct hl_symbols *symbols, const uint64_t *frame, uint64_t address,
+		      struct hl_named_object *object);
 
 /* The module that the address is in; NULL: none. */
 const struct hl_raw_module_read *hl_symbols_module(struct hl_symbols *symbols, uint64_t address);

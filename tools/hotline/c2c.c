@@ -25,18 +25,29 @@
 #include <unistd.h>
 
 /* Columns that sentences may take where output is to no terminal, and at most. */
-#define WIDTH		100
+#define WIDTH 100
 /* Transfers below which an object is not worth a finding. */
-#define LEAST		100
-#define TOP		10
-#define FIELDS		8
+#define LEAST 100
+#define TOP 10
+#define FIELDS 8
 
-#define STATUS_OVER	1	/* --check: the budget is not kept */
-#define STATUS_UNKNOWN	2	/* --check: that cannot be told */
+#define STATUS_OVER 1 /* --check: the budget is not kept */
+#define STATUS_UNKNOWN 2 /* --check: that cannot be told */
 
 enum key {
-	KEY_FORMAT = 0x100, KEY_JSON, KEY_CHECK, KEY_TOP, KEY_FIELDS, KEY_LEAST, KEY_KEEP, KEY_READ,
-	KEY_DEBUG_DIR, KEY_COLOUR, KEY_NO_PAGER,
+	KEY_FORMAT = 0x100,
+	KEY_JSON,
+	KEY_CHECK,
+	KEY_TOP,
+	KEY_FIELDS,
+	KEY_LEAST,
+	KEY_KEEP,
+	KEY_READ,
+	KEY_DEBUG_DIR,
+	KEY_LINE,
+	KEY_PAIR,
+	KEY_COLOUR,
+	KEY_NO_PAGER,
 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_HTML };
@@ -45,21 +56,45 @@ static const struct argp_option argp_options[] = {
 	{ .name = "format", .key = KEY_FORMAT, .arg = "FORMAT", .doc = "text, json, sarif or html" },
 	{ .name = "json", .key = KEY_JSON, .doc = "The same as --format json" },
 	{ .name = "output", .key = 'o', .arg = "FILE", .doc = "Write the report to FILE" },
-	{ .name = "check", .key = KEY_CHECK, .arg = "BUDGET",
+	{ .name = "check",
+	  .key = KEY_CHECK,
+	  .arg = "BUDGET",
 	  .doc = "Exit 0 when no more lines are passed on than the BUDGET allows, 1 when there are, "
 		 "2 when that cannot be told; a file of rules, or how many transfers may be false" },
-	{ .name = "top", .key = KEY_TOP, .arg = "N", .doc = "Show the N worst findings; 0 shows all (10)" },
-	{ .name = "fields", .key = KEY_FIELDS, .arg = "N",
+	{ .name = "top",
+	  .key = KEY_TOP,
+	  .arg = "N",
+	  .doc = "Show the N worst findings; 0 shows all (10)" },
+	{ .name = "fields",
+	  .key = KEY_FIELDS,
+	  .arg = "N",
 	  .doc = "Show N fields of each; 0 shows all (8)" },
-	{ .name = "least", .key = KEY_LEAST, .arg = "N",
+	{ .name = "least",
+	  .key = KEY_LEAST,
+	  .arg = "N",
 	  .doc = "Leave out objects with fewer than N transfers (100)" },
-	{ .name = "keep", .key = KEY_KEEP, .arg = "DIR",
+	{ .name = "keep",
+	  .key = KEY_KEEP,
+	  .arg = "DIR",
 	  .doc = "Keep what was counted in the new directory DIR, for --read" },
-	{ .name = "read", .key = KEY_READ, .arg = "DIR",
+	{ .name = "read",
+	  .key = KEY_READ,
+	  .arg = "DIR",
 	  .doc = "Run nothing: report what --keep kept" },
-	{ .name = "debug-dir", .key = KEY_DEBUG_DIR, .arg = "DIR",
+	{ .name = "line",
+	  .key = KEY_LINE,
+	  .arg = "BYTES",
+	  .doc = "The size of a cache line, 64 or 128 (64)" },
+	{ .name = "pair",
+	  .key = KEY_PAIR,
+	  .doc = "Lines travel in pairs, as some processors fetch them: the same as --line 128" },
+	{ .name = "debug-dir",
+	  .key = KEY_DEBUG_DIR,
+	  .arg = "DIR",
 	  .doc = "Where separate debug files are (/usr/lib/debug)" },
-	{ .name = "color", .key = KEY_COLOUR, .arg = "WHEN",
+	{ .name = "color",
+	  .key = KEY_COLOUR,
+	  .arg = "WHEN",
 	  .doc = "auto (on a terminal, the default), always or never" },
 	{ .name = "colour", .key = KEY_COLOUR, .flags = OPTION_ALIAS | OPTION_HIDDEN },
 	{ .name = "no-pager", .key = KEY_NO_PAGER, .doc = "No pager, even on a terminal" },
@@ -91,7 +126,7 @@ struct options {
 	uint32_t top, fields;
 	uint64_t least;
 	enum colour_when colour;
-	bool pager;
+	bool pager, pair;
 };
 
 static uint64_t number(struct argp_state *state, const char *option, const char *arg)
@@ -102,7 +137,8 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	errno = 0;
 	value = strtoull(arg, &end, 10);
 	if (*arg < '0' || *arg > '9' || *end || errno || value > UINT32_MAX)
-		argp_error(state, "--%s takes a number from 0 to %u, not \"%s\"", option, UINT32_MAX, arg);
+		argp_error(state, "--%s takes a number from 0 to %u, not \"%s\"", option,
+			   UINT32_MAX, arg);
 	return value;
 }
 
@@ -120,12 +156,14 @@ static unsigned one_of(struct argp_state *state, const char *option, const char 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const formats[] = { "text", "json", "sarif", "html", NULL };
+	static const char *const lines[] = { "64", "128", NULL };
 	static const char *const colours[] = { "auto", "always", "never", NULL };
 	struct options *options = state->input;
 
 	switch (key) {
 	case KEY_FORMAT:
-		options->format = one_of(state, "format", arg, formats, "text, json, sarif or html");
+		options->format =
+			one_of(state, "format", arg, formats, "text, json, sarif or html");
 		return 0;
 	case KEY_JSON:
 		options->format = FORMAT_JSON;
@@ -151,6 +189,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_READ:
 		options->read = arg;
 		return 0;
+	case KEY_LINE:
+		options->pair = one_of(state, "line", arg, lines, "64 or 128");
+		return 0;
+	case KEY_PAIR:
+		options->pair = true;
+		return 0;
 	case KEY_DEBUG_DIR:
 		options->debug_dir = arg;
 		return 0;
@@ -169,7 +213,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!options->program && !options->read)
 			argp_error(state, "a PROGRAM to run is missing");
 		if (options->program && options->read)
-			argp_error(state, "--read runs no program: leave out \"%s\"", *options->program);
+			argp_error(state, "--read runs no program: leave out \"%s\"",
+				   *options->program);
 		if (options->keep && options->read)
 			argp_error(state, "--keep and --read do not go together");
 		return 0;
@@ -179,7 +224,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	.options = argp_options, .parser = parse, .args_doc = "PROGRAM [ARGUMENT...]\n--read DIR",
+	.options = argp_options,
+	.parser = parse,
+	.args_doc = "PROGRAM [ARGUMENT...]\n--read DIR",
 	.doc = doc,
 };
 
@@ -194,7 +241,8 @@ static int make_directory(const struct options *options, char *directory, size_t
 	if (options->keep) {
 		if (mkdir(options->keep, 0777)) {
 			complain("%s: %s", options->keep,
-				 errno == EEXIST ? "is there already; name a new directory" : strerror(errno));
+				 errno == EEXIST ? "is there already; name a new directory"
+						 : strerror(errno));
 			return -1;
 		}
 		snprintf(directory, room, "%s", options->keep);
@@ -234,7 +282,8 @@ static int run(const struct options *options, const char *directory)
 		sigaction(SIGQUIT, &quit, NULL);
 		if (options->format != FORMAT_TEXT && !options->output)
 			dup2(STDERR_FILENO, STDOUT_FILENO);
-		if (!setenv("HOTLINE_C2C", directory, 1))
+		if (!setenv("HOTLINE_C2C", directory, 1) &&
+		    !setenv("HOTLINE_C2C_LINE", options->pair ? "128" : "64", 1))
 			execvp(options->program[0], options->program);
 		complain("%s: %s", options->program[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
@@ -257,7 +306,7 @@ static int run(const struct options *options, const char *directory)
 struct processes {
 	struct hl_lines_process *at;
 	uint32_t n;
-	bool damaged;	/* one could not be read */
+	bool damaged; /* one could not be read */
 };
 
 static int by_version(const struct dirent **a, const struct dirent **b)
@@ -270,9 +319,11 @@ static int is_raw(const struct dirent *entry)
 	return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
 }
 
-static int read_process(struct processes *processes, const struct options *options, const char *path)
+static int read_process(struct processes *processes, const struct options *options,
+			const char *path)
 {
-	const struct hl_findings_options how = { .least = options->least, .debug_dir = options->debug_dir };
+	const struct hl_findings_options how = { .least = options->least,
+						 .debug_dir = options->debug_dir };
 	struct hl_lines_process *process = &processes->at[processes->n];
 	struct hl_error err;
 	int status = hl_raw_open(&process->file, path, &err);
@@ -433,7 +484,8 @@ static int read_budget(const struct options *options, struct hl_budget **budget)
 		}
 		n = fread(text, 1, sizeof(text), from);
 		if (ferror(from) || n == sizeof(text)) {
-			complain("%s: %s", options->budget, ferror(from) ? strerror(errno) : "too long");
+			complain("%s: %s", options->budget,
+				 ferror(from) ? strerror(errno) : "too long");
 			fclose(from);
 			return -1;
 		}
@@ -458,17 +510,20 @@ static int tell(const struct options *options, const struct processes *processes
 	uint32_t n_over = 0;
 
 	if (!processes->n) {
-		complain(options->read ? "%s: nothing that `hotline c2c --keep` kept"
-				       : "%s was not built with `hotline cc`, or counted nothing: build it with "
-					 "\"hotline cc gcc ...\" (hotline cc --help)",
-			 options->read ? options->read : options->program[0]);
+		complain(
+			options->read
+				? "%s: nothing that `hotline c2c --keep` kept"
+				: "%s was not built with `hotline cc`, or counted nothing: build it with "
+				  "\"hotline cc gcc ...\" (hotline cc --help)",
+			options->read ? options->read : options->program[0]);
 		return STATUS_UNKNOWN;
 	}
 	if (budget && hl_budget_check(budget, processes->at, processes->n, &over, &n_over)) {
 		complain_of(-ENOMEM, "checking the budget");
 		return STATUS_UNKNOWN;
 	}
-	if (report(options, processes, budget && !over ? &none : over, n_over) || processes->damaged)
+	if (report(options, processes, budget && !over ? &none : over, n_over) ||
+	    processes->damaged)
 		return STATUS_UNKNOWN;
 	return n_over ? STATUS_OVER : STATUS_FINE;
 }
@@ -498,7 +553,10 @@ static int run_and_tell(const struct options *options, struct hl_budget *budget)
 int c2c_command(int argc, char **argv)
 {
 	struct options options = {
-		.top = TOP, .fields = FIELDS, .least = LEAST, .pager = true,
+		.top = TOP,
+		.fields = FIELDS,
+		.least = LEAST,
+		.pager = true,
 	};
 	struct hl_budget *budget = NULL;
 	int status;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 static const char *const places[] = {
-	"../../src/lines/runtime",	/* tools/hotline/hotline of a build tree */
-	"src/lines/runtime",		/* its link at the top */
+	"../../src/lines/runtime", /* tools/hotline/hotline of a build tree */
+	"src/lines/runtime", /* its link at the top */
 	"../" HL_LIBDIR,
 };
 
@@ -39,7 +39,7 @@ int c2c_find_runtime(char *directory, size_t room)
 			return 0;
 		}
 	}
-	complain("libhotline-c2c.so is not where it was installed, %s/../%s; install it again", self,
-		 HL_LIBDIR);
+	complain("libhotline-c2c.so is not where it was installed, %s/../%s; install it again",
+		 self, HL_LIBDIR);
 	return -1;
 }

@@ -33,11 +33,11 @@ static const char help[] =
 
 /* What the arguments ask for. */
 struct wish {
-	bool links;	/* there is something to link, and nothing that stops before */
-	bool stops;	/* -c and its kind */
-	bool debug;	/* some -g is there */
+	bool links; /* there is something to link, and nothing that stops before */
+	bool stops; /* -c and its kind */
+	bool debug; /* some -g is there */
 	bool is_static;
-	const char *other;	/* another sanitizer's option */
+	const char *other; /* another sanitizer's option */
 };
 
 static bool starts(const char *string, const char *with)
@@ -58,14 +58,41 @@ static void look_at(struct wish *wish, char **argv)
 {
 	/* Options whose value is an argument of its own, which is no input. */
 	static const char *const valued[] = {
-		"-o", "-I", "-L", "-D", "-U", "-x", "-T", "-u", "-z", "-l", "-A", "-G", "-B", "-MF",
-		"-MT", "-MQ", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix",
-		"-isysroot", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", "-mllvm",
-		"-target", "-arch", "--param", "-aux-info", "-dumpbase", "-e", "-wrapper", NULL,
+		"-o",	       "-I",
+		"-L",	       "-D",
+		"-U",	       "-x",
+		"-T",	       "-u",
+		"-z",	       "-l",
+		"-A",	       "-G",
+		"-B",	       "-MF",
+		"-MT",	       "-MQ",
+		"-include",    "-imacros",
+		"-isystem",    "-iquote",
+		"-idirafter",  "-iprefix",
+		"-isysroot",   "-Xlinker",
+		"-Xassembler", "-Xpreprocessor",
+		"-Xclang",     "-mllvm",
+		"-target",     "-arch",
+		"--param",     "-aux-info",
+		"-dumpbase",   "-e",
+		"-wrapper",    NULL,
 	};
 	static const char *const stopping[] = {
-		"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "--version", "--help", "-dumpversion",
-		"-dumpfullversion", "-dumpmachine", "-dumpspecs", "--print-supported-cpus", NULL,
+		"-c",
+		"-S",
+		"-E",
+		"-M",
+		"-MM",
+		"-fsyntax-only",
+		"-r",
+		"--version",
+		"--help",
+		"-dumpversion",
+		"-dumpfullversion",
+		"-dumpmachine",
+		"-dumpspecs",
+		"--print-supported-cpus",
+		NULL,
 	};
 	bool input = false;
 
@@ -157,7 +184,7 @@ static int words_of_compiler(char **argv)
 
 /* ---- The call. ---- */
 
-#define MORE_ARGUMENTS	10
+#define MORE_ARGUMENTS 10
 
 struct call {
 	char **argv;
@@ -234,13 +261,15 @@ int cc_command(int argc, char **argv)
 	}
 	look_at(&wish, argv + 1 + words_of_compiler(argv + 1));
 	if (wish.other) {
-		complain("%s cannot be had together with the hooks that are used here: leave it out",
-			 wish.other);
+		complain(
+			"%s cannot be had together with the hooks that are used here: leave it out",
+			wish.other);
 		return STATUS_USAGE;
 	}
 	if (wish.links && wish.is_static) {
-		complain("a static program leaves no place for the runtime, which is a shared library: "
-			 "leave out -static");
+		complain(
+			"a static program leaves no place for the runtime, which is a shared library: "
+			"leave out -static");
 		return STATUS_USAGE;
 	}
 	if (c2c_find_runtime(directory, sizeof(directory)))

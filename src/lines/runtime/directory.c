@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+struct geometry hl_line = { .shift = 6, .mask = 63 };
 struct cell *hl_cells;
 struct watched *hl_watched;
 _Atomic uint32_t hl_n_watched = 1;
@@ -15,7 +16,7 @@ _Atomic uint32_t hl_n_watched = 1;
 static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
 
 /* Cells for 47 bits of addresses. */
-#define CELLS_BYTES	((sizeof(struct cell) << 47) >> LINE_SHIFT)
+#define CELLS_BYTES ((sizeof(struct cell) << 47) >> 6)
 
 static void *reserve(size_t bytes)
 {
@@ -138,7 +139,8 @@ static bool read_watched(struct watched *line, struct held *held, unsigned me, u
 	set_bits(&line->read, mask);
 	/* If that fails somebody else has read it, or written it: then we read it before. */
 	if (state & EXCLUSIVE)
-		atomic_compare_exchange_strong_explicit(&line->state, &state, state & ~(uint64_t)EXCLUSIVE,
+		atomic_compare_exchange_strong_explicit(&line->state, &state,
+							state & ~(uint64_t)EXCLUSIVE,
 							memory_order_relaxed, memory_order_relaxed);
 	return true;
 }
@@ -168,9 +170,8 @@ static bool write_watched(struct watched *line, struct held *held, unsigned me, 
 		}
 		version = version_of(state) + 1;
 		next = state_of(version, me, EXCLUSIVE);
-	} while (!atomic_compare_exchange_weak_explicit(&line->state, &state, next,
-							memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&line->state, &state, next, memory_order_relaxed, memory_order_relaxed));
 	held->untrue = untrue_write(line, held, me, mask, state);
 	*from = load(&line->from);
 	store(&line->history[version_of(state) % HISTORY], load(&line->written));
@@ -186,7 +187,7 @@ static void access_watched(struct thread *thread, uint32_t index, uintptr_t addr
 			   unsigned flags, uintptr_t pc)
 {
 	struct watched *line = &hl_watched[index];
-	unsigned offset = address & (LINE_BYTES - 1);
+	unsigned offset = address & LINE_MASK;
 	struct hl_raw_access *access = hl_access_slot(thread, pc, index, offset, size, flags);
 	struct held *held = &thread->held[index];
 	uint64_t mask = mask_of(address, size);
@@ -216,21 +217,22 @@ static void access_watched(struct thread *thread, uint32_t index, uintptr_t addr
 /* What is in the line, as far as it can be told. */
 static void find_parts(struct watched *line)
 {
-	uintptr_t pc = 0;
 	struct thread *owner;
+	struct call call;
 
 	/* A thread's own variables lie above its stack, which they are told to belong to. */
 	if (hl_tls_part(line->part, line->address)) {
 		line->n_parts = 1;
 		return;
 	}
-	owner = hl_stack_owner(line->address, &pc);
+	owner = hl_stack_owner(line->address, &call);
 	if (owner) {
-		owner->stack_watched = true;
+		const uintptr_t frame[HL_RAW_FRAME] = { call.in, call.sp, call.bp };
+
 		line->part[0] = (struct hl_raw_part){
 			.start = owner->stack_low,
 			.size = owner->stack_high - owner->stack_low,
-			.stack = pc ? hl_stack_of(&pc, 1) : 0,
+			.stack = call.in ? hl_stack_of(frame, HL_RAW_FRAME) : 0,
 			.thread = owner->raw.id,
 			.place = HL_RAW_ON_STACK,
 		};
@@ -261,13 +263,14 @@ static uint32_t new_watched(uintptr_t address, uint64_t word, uint64_t written)
 {
 	static uint32_t by_address[1u << 14];
 	uint32_t index = atomic_load_explicit(&hl_n_watched, memory_order_relaxed);
-	uint32_t *last = &by_address[(address >> LINE_SHIFT) * 0x9e3779b97f4a7c15 >> 50], before = *last;
+	uint32_t *last = &by_address[(address >> LINE_SHIFT) * 0x9e3779b97f4a7c15 >> 50],
+		 before = *last;
 	struct watched *line = &hl_watched[index];
 	uint64_t state;
 
 	if (index >= MAX_WATCHED)
 		return 0;
-	line->address = address & ~(uintptr_t)(LINE_BYTES - 1);
+	line->address = address & ~LINE_MASK;
 	find_parts(line);
 	if (before && same_parts(line, &hl_watched[before])) {
 		/* What is held of it is of no worth: the block was another's meanwhile. */
@@ -358,13 +361,14 @@ static bool access_cell(struct thread *thread, struct cell *cell, uint64_t word,
 		return true;
 	} else if (!writes) {
 		/* Others read what was written: that moves it; what was only read, it does not. */
-		next = cell_word(READ, owner_of(word), from && passed < HANDOVERS ? passed + 1 : passed,
-				 from);
+		next = cell_word(READ, owner_of(word),
+				 from && passed < HANDOVERS ? passed + 1 : passed, from);
 	} else {
-		next = cell_word(PRIVATE, thread->slot, passed < HANDOVERS ? passed + 1 : passed, pc);
+		next = cell_word(PRIVATE, thread->slot, passed < HANDOVERS ? passed + 1 : passed,
+				 pc);
 	}
-	if (!atomic_compare_exchange_strong_explicit(&cell->word, &word, next,
-						     memory_order_relaxed, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&cell->word, &word, next, memory_order_relaxed,
+						     memory_order_relaxed))
 		return false;
 	if (writes) {
 		bool goes_on = kind == PRIVATE && mine;
@@ -411,7 +415,7 @@ void hl_access_slow(uintptr_t address, size_t size, unsigned flags, uintptr_t pc
 		return;
 	hl_self.busy++;
 	while (size) {
-		size_t n = LINE_BYTES - (address & (LINE_BYTES - 1));
+		size_t n = LINE_BYTES - (address & LINE_MASK);
 
 		if (n > size)
 			n = size;
@@ -425,7 +429,7 @@ void hl_access_slow(uintptr_t address, size_t size, unsigned flags, uintptr_t pc
 /* ---- Objects that come and go. ---- */
 
 /* Tables above this are given back to the kernel rather than written. */
-#define CLEAR_BY_PAGE	(1u << 16)
+#define CLEAR_BY_PAGE (1u << 16)
 
 static void clear(struct cell *first, struct cell *end)
 {
@@ -453,7 +457,8 @@ static void unwatch(uintptr_t address)
 
 	if ((word >> KIND_SHIFT) != WATCHED)
 		return;
-	atomic_compare_exchange_strong_explicit(&cell->word, &word, cell_word(READ, 0, HANDOVERS, 0),
+	atomic_compare_exchange_strong_explicit(&cell->word, &word,
+						cell_word(READ, 0, HANDOVERS, 0),
 						memory_order_relaxed, memory_order_relaxed);
 }
 
@@ -463,15 +468,15 @@ void hl_new_object(uintptr_t start, size_t size)
 
 	if (!hl_cells || !size)
 		return;
-	if (start & (LINE_BYTES - 1))
+	if (start & LINE_MASK)
 		unwatch(start);
-	if ((last + 1) & (LINE_BYTES - 1) && last >> LINE_SHIFT != start >> LINE_SHIFT)
+	if ((last + 1) & LINE_MASK && last >> LINE_SHIFT != start >> LINE_SHIFT)
 		unwatch(last);
 }
 
 void hl_forget(uintptr_t start, size_t size)
 {
-	uintptr_t first = round_up(start, LINE_BYTES), end = (start + size) & ~(uintptr_t)(LINE_BYTES - 1);
+	uintptr_t first = round_up(start, LINE_BYTES), end = (start + size) & ~LINE_MASK;
 
 	if (!hl_cells || !size)
 		return;

@@ -2,7 +2,8 @@
 /*
  * The file: written with system calls alone, since it may be a signal that ends the program.
  *
- * HOTLINE_C2C names the directory; without it nothing is counted.  The file's descriptor is kept
+ * HOTLINE_C2C names the directory; without it nothing is counted.  HOTLINE_C2C_LINE is 128 where lines
+ * are of so many bytes.  The file's descriptor is kept
  * out of the program's way and looked at before it is written, since programs close what they do
  * not know.
  */
@@ -159,7 +160,7 @@ static bool still_there(void)
 
 bool hl_dump_init(void)
 {
-	const char *directory = getenv("HOTLINE_C2C");
+	const char *directory = getenv("HOTLINE_C2C"), *line = getenv("HOTLINE_C2C_LINE");
 	size_t n = directory ? strlen(directory) : 0;
 
 	if (!n || *directory != '/' || n > sizeof(path) - 64)
@@ -167,6 +168,8 @@ bool hl_dump_init(void)
 	memcpy(path, directory, n);
 	path[n++] = '/';
 	directory_length = n;
+	if (line && !strcmp(line, "128"))
+		hl_line = (struct geometry){ .shift = 7, .grain = 1, .mask = 127 };
 	return create();
 }
 
@@ -257,7 +260,8 @@ static void put_stack(uint32_t id, const uint64_t *pc, uint32_t n)
 }
 
 /* Each slot that is used, for tables whose slots begin with what is never zero. */
-static void put_table(enum hl_raw_kind kind, uint32_t thread, const struct table *table, size_t slot)
+static void put_table(enum hl_raw_kind kind, uint32_t thread, const struct table *table,
+		      size_t slot)
 {
 	uint32_t n = 0;
 
@@ -295,7 +299,8 @@ static void put_lines(void)
 
 	put_piece(HL_RAW_LINES, 1, (uint64_t)(n - 1) * sizeof(struct hl_raw_line));
 	for (uint32_t i = 1; i < n; i++) {
-		struct hl_raw_line line = { .address = hl_watched[i].address, .n_parts = hl_watched[i].n_parts };
+		struct hl_raw_line line = { .address = hl_watched[i].address,
+					    .n_parts = hl_watched[i].n_parts };
 
 		REAL(memcpy)(line.part, hl_watched[i].part, sizeof(line.part));
 		put(&line, sizeof(line));

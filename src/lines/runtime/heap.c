@@ -24,20 +24,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SMALL		1024u
-#define HUGE		((size_t)64 << 20)
-#define ADDRESS_BITS	47
-#define ADDRESS_MASK	(((uintptr_t)1 << ADDRESS_BITS) - 1)
+#define SMALL 1024u
+#define HUGE ((size_t)64 << 20)
+#define ADDRESS_BITS 47
+#define ADDRESS_MASK (((uintptr_t)1 << ADDRESS_BITS) - 1)
 
 /* stack << 10 | size, 0: none begins here. */
 static _Atomic uint32_t *small;
-#define SMALL_TABLE	(((size_t)1 << ADDRESS_BITS) / 16 * sizeof(*small))
+#define SMALL_TABLE (((size_t)1 << ADDRESS_BITS) / 16 * sizeof(*small))
 
 struct window {
-	_Atomic uint32_t first, next;	/* indexes of struct block */
+	_Atomic uint32_t first, next; /* indexes of struct block */
 };
 static struct window *large;
-#define LARGE_TABLE	(((size_t)1 << ADDRESS_BITS) / SMALL * sizeof(*large))
+#define LARGE_TABLE (((size_t)1 << ADDRESS_BITS) / SMALL * sizeof(*large))
 
 struct block {
 	uintptr_t start;
@@ -46,12 +46,12 @@ struct block {
 	uint32_t next_free;
 };
 static struct block *blocks;
-#define MAX_BLOCKS	(1u << 22)
+#define MAX_BLOCKS (1u << 22)
 
 /* Under heap_lock. */
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t n_blocks = 1, free_block;
-#define MAX_HUGE	1024
+#define MAX_HUGE 1024
 static struct hl_raw_part huge[MAX_HUGE];
 static unsigned n_huge;
 
@@ -131,7 +131,8 @@ static void add_huge(uintptr_t start, size_t size, uint32_t stack, enum hl_raw_p
 	hl_heap_lock();
 	if (n_huge < MAX_HUGE)
 		huge[n_huge++] = (struct hl_raw_part){
-			.start = start, .size = size, .stack = stack, .place = place };
+			.start = start, .size = size, .stack = stack, .place = place
+		};
 	hl_heap_unlock();
 }
 
@@ -162,11 +163,11 @@ static void add_block(void *at, size_t size, uintptr_t pc)
 	hl_self.busy++;
 	stack = hl_stack_here(pc);
 	size = size ? size : 1;
-	if (size < SMALL) {
-		set(small_at(start), stack << 10 | (uint32_t)size);
-	} else if (size >= HUGE) {
+	/* A block that was freed when its thread was no longer watched has left its entry. */
+	set(small_at(start), size < SMALL ? stack << 10 | (uint32_t)size : 0);
+	if (size >= HUGE) {
 		add_huge(start, size, stack, HL_RAW_HEAP);
-	} else if ((index = take_block())) {
+	} else if (size >= SMALL && (index = take_block())) {
 		blocks[index] = (struct block){ .start = start, .size = size, .stack = stack };
 		set_windows(start, size, index);
 	}
@@ -196,7 +197,8 @@ static size_t remove_block(void *at)
 	} else if (n_huge) {
 		hl_heap_lock();
 		for (unsigned i = 0; i < n_huge && !size; i++)
-			size = huge[i].start == start && huge[i].place == HL_RAW_HEAP ? huge[i].size : 0;
+			size = huge[i].start == start && huge[i].place == HL_RAW_HEAP ? huge[i].size
+										      : 0;
 		hl_heap_unlock();
 		if (size)
 			cut_huge(start, size);
@@ -214,8 +216,10 @@ static bool block_of(struct hl_raw_part *part, uint32_t index, uintptr_t from, u
 
 	if (!index || block->start >= to || block->start + block->size <= from)
 		return false;
-	*part = (struct hl_raw_part){ .start = block->start, .size = block->size,
-				      .stack = block->stack, .place = HL_RAW_HEAP };
+	*part = (struct hl_raw_part){ .start = block->start,
+				      .size = block->size,
+				      .stack = block->stack,
+				      .place = HL_RAW_HEAP };
 	return true;
 }
 
@@ -231,8 +235,10 @@ static unsigned find(struct hl_raw_part *part, unsigned room, uintptr_t from, ui
 		uint32_t entry = get(small_at(at));
 
 		if (entry && at + entry % SMALL > from)
-			part[n++] = (struct hl_raw_part){ .start = at, .size = entry % SMALL,
-							  .stack = entry / SMALL, .place = HL_RAW_HEAP };
+			part[n++] = (struct hl_raw_part){ .start = at,
+							  .size = entry % SMALL,
+							  .stack = entry / SMALL,
+							  .place = HL_RAW_HEAP };
 	}
 	if (n < room)
 		n += block_of(&part[n], get(&window->first), from, to);
@@ -277,7 +283,13 @@ static bool in_arena(const void *at)
 	return (const char *)at >= arena && (const char *)at < arena + sizeof(arena);
 }
 
-#define FIND(name)	({ searching++; __typeof__(&name) real_ = REAL(name); searching--; real_; })
+#define FIND(name) \
+	({ \
+		searching++; \
+		__typeof__(&name) real_ = REAL(name); \
+		searching--; \
+		real_; \
+	})
 
 /* ---- What the program calls. ---- */
 

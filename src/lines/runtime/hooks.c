@@ -12,46 +12,46 @@ HOOK void __tsan_init(void)
 	hl_ready();
 }
 
-#define ACCESSES(size)                                                                           \
-	HOOK void __tsan_read##size(void *at)                                                    \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, 0, CALLER);                                       \
-	}                                                                                        \
-	HOOK void __tsan_write##size(void *at)                                                   \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER);                            \
-	}                                                                                        \
-	HOOK void __tsan_read_write##size(void *at)                                              \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE | HL_RAW_RMW, CALLER);               \
-	}                                                                                        \
-	HOOK void __tsan_unaligned_read##size(void *at)                                          \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, 0, CALLER);                                       \
-	}                                                                                        \
-	HOOK void __tsan_unaligned_write##size(void *at)                                         \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER);                            \
-	}                                                                                        \
-	HOOK void __tsan_unaligned_read_write##size(void *at)                                    \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE | HL_RAW_RMW, CALLER);               \
-	}                                                                                        \
-	HOOK void __tsan_volatile_read##size(void *at)                                           \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, 0, CALLER);                                       \
-	}                                                                                        \
-	HOOK void __tsan_volatile_write##size(void *at)                                          \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER);                            \
-	}                                                                                        \
-	HOOK void __tsan_unaligned_volatile_read##size(void *at)                                 \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, 0, CALLER);                                       \
-	}                                                                                        \
-	HOOK void __tsan_unaligned_volatile_write##size(void *at)                                \
-	{                                                                                        \
-		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER);                            \
+#define ACCESSES(size) \
+	HOOK void __tsan_read##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, 0, CALLER); \
+	} \
+	HOOK void __tsan_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER); \
+	} \
+	HOOK void __tsan_read_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE | HL_RAW_RMW, CALLER); \
+	} \
+	HOOK void __tsan_unaligned_read##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, 0, CALLER); \
+	} \
+	HOOK void __tsan_unaligned_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER); \
+	} \
+	HOOK void __tsan_unaligned_read_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE | HL_RAW_RMW, CALLER); \
+	} \
+	HOOK void __tsan_volatile_read##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, 0, CALLER); \
+	} \
+	HOOK void __tsan_volatile_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER); \
+	} \
+	HOOK void __tsan_unaligned_volatile_read##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, 0, CALLER); \
+	} \
+	HOOK void __tsan_unaligned_volatile_write##size(void *at) \
+	{ \
+		hl_access((uintptr_t)at, size, HL_RAW_WRITE, CALLER); \
 	}
 
 ACCESSES(1)
@@ -115,7 +115,8 @@ HOOK void __tsan_func_entry(void *returns_to)
 		drop_left(thread->calls, sp);
 	/* Deeper calls than that are not told apart. */
 	if (likely(hl_self.top < thread->calls + MAX_CALLS - 1))
-		*hl_self.top++ = (struct call){ (uintptr_t)returns_to, CALLER, sp };
+		*hl_self.top++ =
+			(struct call){ (uintptr_t)returns_to, CALLER, sp, *(uintptr_t *)sp };
 }
 
 HOOK void __tsan_func_exit(void)

@@ -27,10 +27,10 @@ void *hl_real(const char *name)
 /* ---- Signals that end the program. ---- */
 
 static const int fatal[] = {
-	SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP,
-	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGPIPE, SIGUSR1, SIGUSR2,
+	SIGSEGV, SIGBUS, SIGILL,  SIGFPE,  SIGABRT, SIGSYS,  SIGTRAP, SIGTERM,
+	SIGINT,	 SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGPIPE, SIGUSR1, SIGUSR2,
 };
-#define N_FATAL	(sizeof(fatal) / sizeof(fatal[0]))
+#define N_FATAL (sizeof(fatal) / sizeof(fatal[0]))
 
 static void die(int signal)
 {
@@ -69,7 +69,8 @@ static void catch_fatal(void)
 }
 
 /* The program sees the default where we are, and what it sets to that is ours again. */
-HOOK int sigaction(int signal, const struct sigaction *restrict next, struct sigaction *restrict old)
+HOOK int sigaction(int signal, const struct sigaction *restrict next,
+		   struct sigaction *restrict old)
 {
 	const struct sigaction *set = next;
 	int status;
@@ -97,7 +98,7 @@ HOOK sighandler_t signal(int signal, sighandler_t handler)
 
 /* ---- fork, exec, exit. ---- */
 
-static pid_t pid;	/* whose the memory is: a child of vfork borrows it */
+static pid_t pid; /* whose the memory is: a child of vfork borrows it */
 
 static void before_fork(void)
 {
@@ -184,24 +185,24 @@ static unsigned count(const char *first, va_list args)
 }
 
 /* The rest of exec's family, which libc would not bring to the above. */
-#define EXEC_LIST(name, with_environment, call)                                                  \
-	HOOK int name(const char *path, const char *first, ...)                                  \
-	{                                                                                        \
-		char **environment = environ;                                                    \
-		va_list args;                                                                    \
-		unsigned n;                                                                      \
-                                                                                                 \
-		va_start(args, first);                                                           \
-		n = count(first, args);                                                          \
-		va_end(args);                                                                    \
-                                                                                                 \
-		char *argv[n + 1];                                                               \
-                                                                                                 \
-		va_start(args, first);                                                           \
-		gather(first, args, n, argv, with_environment ? &environment : NULL);            \
-		va_end(args);                                                                    \
-		before_exec();                                                                   \
-		return REAL(call)(path, argv, environment);                                      \
+#define EXEC_LIST(name, with_environment, call) \
+	HOOK int name(const char *path, const char *first, ...) \
+	{ \
+		char **environment = environ; \
+		va_list args; \
+		unsigned n; \
+\
+		va_start(args, first); \
+		n = count(first, args); \
+		va_end(args); \
+\
+		char *argv[n + 1]; \
+\
+		va_start(args, first); \
+		gather(first, args, n, argv, with_environment ? &environment : NULL); \
+		va_end(args); \
+		before_exec(); \
+		return REAL(call)(path, argv, environment); \
 	}
 
 EXEC_LIST(execl, false, execve)

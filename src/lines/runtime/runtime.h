@@ -37,14 +37,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINE_SHIFT	6
-#define LINE_BYTES	(1u << LINE_SHIFT)
+/* Lines of the machine that we run on, for our own structs. */
+#define OWN_LINE 64
 
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+/* Lines that are counted: of 64 bytes, or of 128.  Masks have 64 bits for a line, so that a bit stands
+ * for two bytes of the longer.  Set once, before anything is counted. */
+struct geometry {
+	unsigned shift, grain; /* log2 of the bytes of a line, of a bit */
+	uintptr_t mask; /* of an address in its line */
+};
+extern struct geometry hl_line;
+
+#define LINE_SHIFT (hl_line.shift)
+#define LINE_MASK (hl_line.mask)
+#define LINE_BYTES (hl_line.mask + 1)
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 /* Exported although all else is hidden. */
-#define HOOK		__attribute__((visibility("default")))
-#define CALLER		((uintptr_t)__builtin_return_address(0))
+#define HOOK __attribute__((visibility("default")))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
 
 /* ---- The directory (directory.c). ---- */
 
@@ -58,56 +70,56 @@
  */
 enum kind { FREE, PRIVATE, READ, WATCHED };
 
-#define KIND_SHIFT	62
-#define OWNER_SHIFT	50
-#define PASSED_SHIFT	48
-#define PASSED_MASK	((uint64_t)3 << PASSED_SHIFT)
-#define PC_MASK		(((uint64_t)1 << PASSED_SHIFT) - 1)
-#define MAX_THREADS	4096	/* numbers that the owner's bits can hold */
+#define KIND_SHIFT 62
+#define OWNER_SHIFT 50
+#define PASSED_SHIFT 48
+#define PASSED_MASK ((uint64_t)3 << PASSED_SHIFT)
+#define PC_MASK (((uint64_t)1 << PASSED_SHIFT) - 1)
+#define MAX_THREADS 4096 /* numbers that the owner's bits can hold */
 
 struct cell {
 	_Atomic uint64_t word;
-	_Atomic uint64_t written;	/* PRIVATE, READ: the bytes that the owner has written */
+	_Atomic uint64_t written; /* PRIVATE, READ: the bytes that the owner has written */
 };
 
 /* Times that a line is passed on before it is watched. */
-#define HANDOVERS	3
+#define HANDOVERS 3
 
-#define MAX_WATCHED	(1u << 17)
+#define MAX_WATCHED (1u << 17)
 
 /*
  * The state: version << 16 | owner << 1 | exclusive.  The version counts the writes that took
  * the line from others.
  */
-#define EXCLUSIVE	1u
+#define EXCLUSIVE 1u
 
 struct watched {
 	/* Written by whoever gets the line, read at each access: one line moves for one that moves. */
 	_Atomic uint64_t state;
-	_Atomic uint64_t written;	/* bytes that the owner wrote since it has the line */
-	_Atomic uint64_t read;		/* bytes that others read since */
-	_Atomic uint64_t from;		/* where the owner's first write was */
+	_Atomic uint64_t written; /* bytes that the owner wrote since it has the line */
+	_Atomic uint64_t read; /* bytes that others read since */
+	_Atomic uint64_t from; /* where the owner's first write was */
 	/* Written once, before it is published. */
 	uint64_t address;
 	uint32_t n_parts;
 	/* Bytes that the owners before wrote, by version. */
-#define HISTORY		8
-	_Alignas(LINE_BYTES) _Atomic uint64_t history[HISTORY];
+#define HISTORY 8
+	_Alignas(OWN_LINE) _Atomic uint64_t history[HISTORY];
 	/* Written once. */
-	_Alignas(LINE_BYTES) struct hl_raw_part part[HL_RAW_PARTS];
+	_Alignas(OWN_LINE) struct hl_raw_part part[HL_RAW_PARTS];
 };
-_Static_assert(offsetof(struct watched, history) == LINE_BYTES, "the state has a line");
-_Static_assert(offsetof(struct watched, part) == 2 * LINE_BYTES, "the history has a line");
+_Static_assert(offsetof(struct watched, history) == OWN_LINE, "the state has a line");
+_Static_assert(offsetof(struct watched, part) == 2 * OWN_LINE, "the history has a line");
 
 /* What a thread knows of a watched line: the version that it has, and what it did with it. */
 struct held {
 	uint32_t version;
-	bool untrue;		/* how the transfer that got this version was judged */
-	uint64_t seen;		/* bytes read since */
+	bool untrue; /* how the transfer that got this version was judged */
+	uint64_t seen; /* bytes read since */
 };
 
 extern struct cell *hl_cells;
-extern struct watched *hl_watched;	/* [0] is not used */
+extern struct watched *hl_watched; /* [0] is not used */
 extern _Atomic uint32_t hl_n_watched;
 
 static inline struct cell *cell_of(uintptr_t address)
@@ -119,9 +131,10 @@ static inline struct cell *cell_of(uintptr_t address)
 /* The bytes of a line that an access takes, which stays within it. */
 static inline uint64_t mask_of(uintptr_t address, unsigned size)
 {
-	uint64_t mask = size >= LINE_BYTES ? ~(uint64_t)0 : ((uint64_t)1 << size) - 1;
+	unsigned first = (address & LINE_MASK) >> hl_line.grain;
+	unsigned last = ((address & LINE_MASK) + size - 1) >> hl_line.grain;
 
-	return mask << (address & (LINE_BYTES - 1));
+	return ~(uint64_t)0 >> (63 - ((last - first) & 63)) << first;
 }
 
 /* 0, or a negative errno value. */
@@ -139,34 +152,34 @@ void hl_new_object(uintptr_t start, size_t size);
 
 /* A call on the thread's own stack of calls. */
 struct call {
-	uintptr_t pc;		/* where it returns to */
-	uintptr_t in;		/* somewhere in the function that was called */
-	uintptr_t sp;		/* where its frame ends */
+	uintptr_t pc; /* where it returns to */
+	uintptr_t in; /* somewhere in the function that was called */
+	uintptr_t sp; /* where its frame ends */
+	uintptr_t bp; /* its frame pointer, if it has one */
 };
 
-#define MAX_CALLS	4096
-#define HL_TLS_BLOCKS	8
+#define MAX_CALLS 4096
+#define HL_TLS_BLOCKS 8
 
 struct table {
 	void *slot;
-	uint32_t n, size;	/* a power of two; 0: none yet */
+	uint32_t n, size; /* a power of two; 0: none yet */
 };
 
 struct thread {
 	/* Written by the thread itself alone. */
 	struct hl_raw_thread raw;
-	uint32_t slot;		/* 1 .. MAX_THREADS - 1 */
+	uint32_t slot; /* 1 .. MAX_THREADS - 1 */
 	unsigned n_first;
 	struct table accesses, handovers;
-	struct held *held;	/* by index of struct watched */
+	struct held *held; /* by index of struct watched */
 	struct call *calls;
 	uintptr_t stack_low, stack_high;
 	struct hl_tls {
 		uintptr_t start, size, module;
-	} tls[HL_TLS_BLOCKS];	/* its own variables, by module */
+	} tls[HL_TLS_BLOCKS]; /* its own variables, by module */
 	unsigned n_tls;
-	bool stack_watched;	/* a line of its stack is or was watched */
-	void *signal_stack;	/* NULL: the program has one */
+	void *signal_stack; /* NULL: the program has one */
 	struct self *self;
 	/* Under hl_threads_lock. */
 	struct thread *next;
@@ -174,11 +187,11 @@ struct thread {
 
 /* What the hooks need of the thread, at hand. */
 struct self {
-	uint64_t tag;		/* PRIVATE and the thread's number, as in a cell; 0: not known yet */
+	uint64_t tag; /* PRIVATE and the thread's number, as in a cell; 0: not known yet */
 	uint64_t accesses;
-	struct call *top;	/* the next free call */
+	struct call *top; /* the next free call */
 	struct thread *thread;
-	unsigned busy;		/* inside the runtime: accesses are not counted; read by who writes the file */
+	unsigned busy; /* inside the runtime: accesses are not counted; read by who writes the file */
 };
 
 extern __thread struct self hl_self __attribute__((tls_model("initial-exec")));
@@ -190,9 +203,9 @@ bool hl_tls_part(struct hl_raw_part *part, uintptr_t address);
 /* Threads there are, for who holds the lock. */
 extern struct thread *hl_threads;
 extern pthread_mutex_t hl_threads_lock;
-/* The thread on whose stack the address is, and a return address in the function that has it
- * there if that can be told; NULL: on none. */
-struct thread *hl_stack_owner(uintptr_t address, uintptr_t *pc);
+/* The thread on whose stack the line is, and the call that has it in its frame, if that can be
+ * told; else call->in is 0.  NULL: on none. */
+struct thread *hl_stack_owner(uintptr_t line, struct call *call);
 /* In the child of fork: no thread but this one, and nothing counted. */
 void hl_threads_forked(void);
 void hl_threads_init(void);
@@ -200,8 +213,7 @@ void hl_threads_init(void);
 /* The table's slot for a key; the functions below know its type.  NULL: full. */
 struct hl_raw_access *hl_access_slot(struct thread *thread, uintptr_t pc, uint32_t line,
 				     unsigned offset, unsigned size, unsigned flags);
-struct hl_raw_handover *hl_handover_slot(struct thread *thread,
-					 const struct hl_raw_handover *key);
+struct hl_raw_handover *hl_handover_slot(struct thread *thread, const struct hl_raw_handover *key);
 
 /* ---- The heap (heap.c). ---- */
 
@@ -247,7 +259,6 @@ void hl_dump_modules(void);
 bool hl_ready(void);
 extern bool hl_on;
 
-
 /* The access of a hook.  Small enough to be in each. */
 static inline __attribute__((always_inline)) void hl_access(uintptr_t address, unsigned size,
 							    unsigned flags, uintptr_t pc)
@@ -263,14 +274,13 @@ static inline __attribute__((always_inline)) void hl_access(uintptr_t address, u
 	cell = cell_of(address);
 	word = atomic_load_explicit(&cell->word, memory_order_relaxed);
 	if (likely((word >> OWNER_SHIFT) == hl_self.tag)) {
-		uint64_t mask = mask_of(address, size);
-
-		if (!(flags & HL_RAW_WRITE) ||
-		    !(mask & ~atomic_load_explicit(&cell->written, memory_order_relaxed)))
-			if (likely((address & (LINE_BYTES - 1)) + size <= LINE_BYTES))
-				return;
+		if (likely((address & LINE_MASK) + size <= LINE_BYTES) &&
+		    (!(flags & HL_RAW_WRITE) ||
+		     !(mask_of(address, size) &
+		       ~atomic_load_explicit(&cell->written, memory_order_relaxed))))
+			return;
 	} else if ((word >> KIND_SHIFT) == READ && !(flags & HL_RAW_WRITE)) {
-		if (likely((address & (LINE_BYTES - 1)) + size <= LINE_BYTES))
+		if (likely((address & LINE_MASK) + size <= LINE_BYTES))
 			return;
 	}
 	hl_access_slow(address, size, flags, pc);

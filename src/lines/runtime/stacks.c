@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define DEPTH		8	/* calls that tell one allocation from another */
-#define MAX_STACKS	(1u << 16)
+#define DEPTH 8 /* calls that tell one allocation from another */
+#define MAX_STACKS (1u << 16)
 
 struct stack {
 	uint64_t hash;
@@ -52,7 +52,8 @@ static uint32_t find(uint64_t hash)
 	uint32_t at = hash >> 40;
 
 	for (;; at++) {
-		uint64_t there = __atomic_load_n(&stacks[at % MAX_STACKS].hash, __ATOMIC_ACQUIRE); /* SLOT */
+		uint64_t there =
+			__atomic_load_n(&stacks[at % MAX_STACKS].hash, __ATOMIC_ACQUIRE); /* SLOT */
 
 		if (there == hash || !there)
 			return at % MAX_STACKS;
@@ -67,7 +68,8 @@ uint32_t hl_stack_of(const uintptr_t *pc, unsigned n)
 	if (!__atomic_load_n(&stacks, __ATOMIC_RELAXED)) {
 		pthread_mutex_lock(&stacks_lock);
 		if (!stacks)
-			__atomic_store_n(&stacks, hl_map(MAX_STACKS * sizeof(*stacks)), __ATOMIC_RELAXED);
+			__atomic_store_n(&stacks, hl_map(MAX_STACKS * sizeof(*stacks)),
+					 __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&stacks_lock);
 		if (!stacks)
 			return 0;

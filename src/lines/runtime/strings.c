@@ -17,7 +17,7 @@ static inline void touch(const void *at, size_t size, unsigned flags, uintptr_t 
 	uintptr_t address = (uintptr_t)at;
 
 	while (size) {
-		size_t n = LINE_BYTES - (address & (LINE_BYTES - 1));
+		size_t n = LINE_BYTES - (address & LINE_MASK);
 
 		n = n < size ? n : size;
 		hl_access(address, n, flags, pc);
@@ -26,8 +26,8 @@ static inline void touch(const void *at, size_t size, unsigned flags, uintptr_t 
 	}
 }
 
-#define READS(at, size)		touch(at, size, 0, CALLER)
-#define WRITES(at, size)	touch(at, size, HL_RAW_WRITE, CALLER)
+#define READS(at, size) touch(at, size, 0, CALLER)
+#define WRITES(at, size) touch(at, size, HL_RAW_WRITE, CALLER)
 
 HOOK void *memcpy(void *restrict to, const void *restrict from, size_t n)
 {

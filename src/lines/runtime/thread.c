@@ -44,8 +44,8 @@ static void give_slot(uint32_t slot)
 
 /* ---- What a thread counts: two tables with open addressing. ---- */
 
-#define FIRST_SIZE	128
-#define MAX_SIZE	(1u << 17)
+#define FIRST_SIZE 128
+#define MAX_SIZE (1u << 17)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -109,7 +109,9 @@ struct hl_raw_access *hl_access_slot(struct thread *thread, uintptr_t pc, uint32
 				     unsigned offset, unsigned size, unsigned flags)
 {
 	struct table *table = &thread->accesses;
-	struct hl_raw_access key = { .pc = pc, .line = line, .offset = offset, .size = size, .flags = flags };
+	struct hl_raw_access key = {
+		.pc = pc, .line = line, .offset = offset, .size = size, .flags = flags
+	};
 	uint64_t at = hash_access(&key);
 	struct hl_raw_access *slot;
 
@@ -117,8 +119,8 @@ struct hl_raw_access *hl_access_slot(struct thread *thread, uintptr_t pc, uint32
 		slot = (struct hl_raw_access *)table->slot + (at & (table->size - 1));
 		if (!slot->pc)
 			break;
-		if (slot->pc == pc && slot->line == line && slot->offset == offset && slot->size == size &&
-		    slot->flags == flags)
+		if (slot->pc == pc && slot->line == line && slot->offset == offset &&
+		    slot->size == size && slot->flags == flags)
 			return slot;
 	}
 	if (!grow(table, sizeof(*slot), hash_any_access))
@@ -168,7 +170,8 @@ struct hl_raw_handover *hl_handover_slot(struct thread *thread, const struct hl_
 static void free_tables(struct thread *thread)
 {
 	if (thread->accesses.slot)
-		hl_unmap(thread->accesses.slot, thread->accesses.size * sizeof(struct hl_raw_access));
+		hl_unmap(thread->accesses.slot,
+			 thread->accesses.size * sizeof(struct hl_raw_access));
 	if (thread->handovers.slot)
 		hl_unmap(thread->handovers.slot,
 			 thread->handovers.size * sizeof(struct hl_raw_handover));
@@ -177,9 +180,9 @@ static void free_tables(struct thread *thread)
 
 /* ---- Beginning and end. ---- */
 
-#define HELD_BYTES	(MAX_WATCHED * sizeof(struct held))
-#define SIGNAL_STACK	(64u << 10)
-#define CALLS_BYTES	(MAX_CALLS * sizeof(struct call))
+#define HELD_BYTES (MAX_WATCHED * sizeof(struct held))
+#define SIGNAL_STACK (64u << 10)
+#define CALLS_BYTES (MAX_CALLS * sizeof(struct call))
 
 static void find_stack(struct thread *thread)
 {
@@ -204,8 +207,9 @@ static int add_tls(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		if (info->dlpi_phdr[i].p_type == PT_TLS)
-			thread->tls[thread->n_tls++] = (struct hl_tls){
-				(uintptr_t)info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz, info->dlpi_addr };
+			thread->tls[thread->n_tls++] =
+				(struct hl_tls){ (uintptr_t)info->dlpi_tls_data,
+						 info->dlpi_phdr[i].p_memsz, info->dlpi_addr };
 	}
 	return 0;
 }
@@ -356,31 +360,33 @@ bool hl_tls_part(struct hl_raw_part *part, uintptr_t address)
 		for (unsigned i = 0; i < thread->n_tls && !found; i++) {
 			const struct hl_tls *tls = &thread->tls[i];
 
-			found = address + LINE_BYTES > tls->start && address < tls->start + tls->size;
+			found = address + LINE_BYTES > tls->start &&
+				address < tls->start + tls->size;
 			if (found)
-				*part = (struct hl_raw_part){ .start = tls->start, .size = tls->module,
-							      .thread = thread->raw.id, .place = HL_RAW_TLS };
+				*part = (struct hl_raw_part){ .start = tls->start,
+							      .size = tls->module,
+							      .thread = thread->raw.id,
+							      .place = HL_RAW_TLS };
 		}
 	}
 	pthread_mutex_unlock(&hl_threads_lock);
 	return found;
 }
 
-struct thread *hl_stack_owner(uintptr_t address, uintptr_t *pc)
+struct thread *hl_stack_owner(uintptr_t line, struct call *call)
 {
 	struct thread *thread;
 
+	call->in = 0;
 	pthread_mutex_lock(&hl_threads_lock);
 	for (thread = hl_threads; thread; thread = thread->next) {
-		if (address >= thread->stack_low && address < thread->stack_high)
+		if (line >= thread->stack_low && line < thread->stack_high)
 			break;
 	}
-	if (thread) {
-		/* Frames lie one below the other: the first that reaches down to the address. */
-		for (uint32_t i = 0; i < MAX_CALLS && thread->calls[i].in && !*pc; i++) {
-			if (thread->calls[i].sp <= address + LINE_BYTES - 1)
-				*pc = thread->calls[i].in;
-		}
+	/* Frames lie one below the other: the first that reaches down to the line. */
+	for (uint32_t i = 0; thread && i < MAX_CALLS && thread->calls[i].in && !call->in; i++) {
+		if (thread->calls[i].sp <= line + LINE_BYTES - 1)
+			*call = thread->calls[i];
 	}
 	pthread_mutex_unlock(&hl_threads_lock);
 	return thread;
@@ -428,8 +434,8 @@ static int run_c11(void *arg)
 	return start.run_c11(start.arg);
 }
 
-HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
-			void *arg)
+HOOK int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			void *(*function)(void *), void *arg)
 {
 	struct start *start = new_start();
 	int status;
