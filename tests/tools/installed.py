@@ -25,12 +25,12 @@ class Copy:
         tap.equal(len(found), 1, f"copies of {name}")
         return found[0]
 
-    def pkg_config(self, *options):
+    def pkg_config(self, *options, package="hotline"):
         environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=self.root,
                            PKG_CONFIG_LIBDIR=self.pkgconfig, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
                            PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
         environment.pop("PKG_CONFIG_PATH", None)
-        return tap.run_ok(["pkg-config", *options, "hotline"], env=environment).stdout.split()
+        return tap.run_ok(["pkg-config", *options, package], env=environment).stdout.split()
 
 
 def read(path):
