@@ -64,6 +64,8 @@ static const struct hl_code *what_it_does(struct hl_symbols *symbols,
 	for (unsigned i = 0; i < HL_RAW_FRAMES && thread->first[i]; i++) {
 		const struct hl_code *first = hl_symbols_code(symbols, thread->first[i]);
 
+		if (first && is_of_library(first) && first->hooked)
+			first = hl_symbols_inlined(symbols, thread->first[i]);
 		if (first && !is_of_library(first))
 			return first;
 	}

@@ -161,8 +161,7 @@ static void add_process(struct scratch *scratch, cJSON *list,
 	modules = hl_json_add_array(json, at, "not_seen");
 	for (uint32_t i = 0; i < process->file.n_modules; i++) {
 		if (hl_lines_not_seen(&process->file.module[i]))
-			hl_json_add(json, modules, NULL,
-				    cJSON_CreateString(process->file.module[i].path));
+			hl_json_add_string(json, modules, NULL, process->file.module[i].path);
 	}
 	all = hl_json_add_array(json, at, "findings");
 	for (uint32_t i = 0; i < shown; i++)

@@ -295,6 +295,60 @@ const struct hl_code *hl_symbols_function(struct hl_symbols *symbols, uint64_t a
 	return hl_symbols_code(symbols, address + 1);
 }
 
+static bool inlined_in(Dwarf_Die *scope, struct hl_code *code, int depth)
+{
+	Dwarf_Die child, origin;
+	Dwarf_Attribute attribute;
+	int line;
+
+	if (depth > 16 || dwarf_child(scope, &child))
+		return false;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_inlined_subroutine &&
+		    dwarf_attr(&child, DW_AT_abstract_origin, &attribute) &&
+		    dwarf_formref_die(&attribute, &origin) && dwarf_decl_file(&origin) &&
+		    !is_of_system(dwarf_decl_file(&origin)) && dwarf_diename(&origin)) {
+			code->function = dwarf_diename(&origin);
+			code->file = dwarf_decl_file(&origin);
+			code->line = dwarf_decl_line(&origin, &line) ? 0 : line;
+			return true;
+		}
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
+		    inlined_in(&child, code, depth + 1))
+			return true;
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
+/* Kept under an address that no code has. */
+#define INLINED_KEY(pc) ((pc) | (uint64_t)1 << 63)
+
+const struct hl_code *hl_symbols_inlined(struct hl_symbols *symbols, uint64_t pc)
+{
+	struct module *module = module_at(symbols, pc - 1);
+	const struct hl_code *code;
+	Dwarf_Die *unit, *scopes = NULL;
+	Dwarf_Addr bias;
+	struct hl_code found = { .pc = INLINED_KEY(pc), .hooked = true };
+	bool any = false;
+	int n;
+
+	if (!module || !module->dwfl)
+		return NULL;
+	unit = dwfl_module_addrdie(module->dwfl, pc - 1, &bias);
+	n = unit ? dwarf_getscopes(unit, pc - 1 - bias, &scopes) : 0;
+	for (int i = 0; i < n && !any; i++)
+		any = dwarf_tag(&scopes[i]) == DW_TAG_subprogram &&
+		      inlined_in(&scopes[i], &found, 0);
+	free(scopes);
+	code = any ? hl_symbols_code(symbols, INLINED_KEY(pc)) : NULL;
+	if (code)
+		*(struct hl_code *)code = found;
+	return code;
+}
+
 /* ---- Objects. ---- */
 
 static int by_address(const void *a, const void *b)

@@ -29,6 +29,10 @@ const struct hl_code *hl_symbols_code(struct hl_symbols *symbols, uint64_t pc);
 /* The same for the address of a function. */
 const struct hl_code *hl_symbols_function(struct hl_symbols *symbols, uint64_t address);
 
+/* The first function of the program's own that was inlined into a library's template at pc, and
+ * where it is declared: the lambda in std::thread's.  NULL: none, or no memory. */
+const struct hl_code *hl_symbols_inlined(struct hl_symbols *symbols, uint64_t pc);
+
 /* An object, or part of memory, that has a name or a type. */
 struct hl_named_object {
 	const char *name;

@@ -118,8 +118,20 @@ static uint64_t written_since(const struct watched *line, uint32_t since, uint32
 	return bytes;
 }
 
-/* A read of a watched line: whether it was a transfer, and judged in held->untrue. */
-static bool read_watched(struct watched *line, struct held *held, unsigned me, uint64_t mask)
+/* A transfer turns out to have been needed, when the line is still here and its other bytes are. */
+static void needed(struct thread *thread, uint32_t index, struct held *held)
+{
+	struct hl_raw_access *access =
+		hl_access_slot(thread, held->pc, index, held->offset, held->size, held->flags);
+
+	held->untrue = false;
+	if (access && access->untrue)
+		access->untrue--;
+}
+
+/* A read of a watched line: whether it was a transfer. */
+static bool read_watched(struct watched *line, struct held *held, unsigned me, uint64_t mask,
+			 uintptr_t *from)
 {
 	uint64_t state = load(&line->state);
 
@@ -133,9 +145,11 @@ static bool read_watched(struct watched *line, struct held *held, unsigned me, u
 		}
 		return false;
 	}
-	held->untrue = !(mask & written_since(line, held->version, version_of(state)));
+	held->fresh = written_since(line, held->version, version_of(state));
+	held->untrue = !(mask & held->fresh);
 	held->version = version_of(state);
 	held->seen = mask;
+	*from = load(&line->from);
 	set_bits(&line->read, mask);
 	/* If that fails somebody else has read it, or written it: then we read it before. */
 	if (state & EXCLUSIVE)
@@ -145,16 +159,22 @@ static bool read_watched(struct watched *line, struct held *held, unsigned me, u
 	return true;
 }
 
-/* Whether anybody else had to do with the bytes since we had the line alone. */
-static bool untrue_write(const struct watched *line, const struct held *held, unsigned me,
-			 uint64_t mask, uint64_t state)
+/* What others had to do with since we had the line alone. */
+static void judge_write(const struct watched *line, struct held *held, unsigned me, uint64_t mask,
+			uint64_t state)
 {
-	if (held->version != version_of(state))
-		return !(mask & written_since(line, held->version, version_of(state)));
-	/* We have it, and so have others. Those that wrote did so before we read it. */
-	if (owner_of_state(state) == me)
-		return !(mask & load(&line->read));
-	return held->untrue && !(mask & load(&line->written));
+	bool needed_before = false;
+
+	if (held->version != version_of(state)) {
+		held->fresh = written_since(line, held->version, version_of(state));
+	} else if (owner_of_state(state) == me) {
+		held->fresh = load(&line->read);
+	} else {
+		/* We read it, after those who wrote it. */
+		needed_before = !held->untrue;
+		held->fresh |= load(&line->written);
+	}
+	held->untrue = !needed_before && !(mask & held->fresh);
 }
 
 static bool write_watched(struct watched *line, struct held *held, unsigned me, uint64_t mask,
@@ -172,7 +192,7 @@ static bool write_watched(struct watched *line, struct held *held, unsigned me, 
 		next = state_of(version, me, EXCLUSIVE);
 	} while (!atomic_compare_exchange_weak_explicit(
 		&line->state, &state, next, memory_order_relaxed, memory_order_relaxed));
-	held->untrue = untrue_write(line, held, me, mask, state);
+	judge_write(line, held, me, mask, state);
 	*from = load(&line->from);
 	store(&line->history[version_of(state) % HISTORY], load(&line->written));
 	store(&line->written, mask);
@@ -194,24 +214,30 @@ static void access_watched(struct thread *thread, uint32_t index, uintptr_t addr
 	uintptr_t from = 0;
 	bool moved;
 
-	if (flags & HL_RAW_WRITE) {
+	if (flags & HL_RAW_WRITE)
 		moved = write_watched(line, held, thread->slot, mask, pc, &from);
-	} else {
-		moved = read_watched(line, held, thread->slot, mask);
-		if (moved)
-			from = load(&line->from);
-	}
-	thread->raw.transfers += moved;
-	if (!access) {
-		thread->raw.lost += moved;
+	else
+		moved = read_watched(line, held, thread->slot, mask, &from);
+	if (access)
+		access->accesses++;
+	if (!moved) {
+		if (unlikely(held->untrue && mask & held->fresh))
+			needed(thread, index, held);
 		return;
 	}
-	access->accesses++;
-	if (moved) {
-		access->transfers++;
-		access->untrue += held->untrue;
-		access->from = from;
+	thread->raw.transfers++;
+	if (!access) {
+		held->untrue = false;
+		thread->raw.lost++;
+		return;
 	}
+	access->transfers++;
+	access->untrue += held->untrue;
+	access->from = from;
+	held->pc = pc;
+	held->offset = offset;
+	held->size = size;
+	held->flags = flags;
 }
 
 /* What is in the line, as far as it can be told. */

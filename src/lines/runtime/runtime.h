@@ -111,11 +111,14 @@ struct watched {
 _Static_assert(offsetof(struct watched, history) == OWN_LINE, "the state has a line");
 _Static_assert(offsetof(struct watched, part) == 2 * OWN_LINE, "the history has a line");
 
-/* What a thread knows of a watched line: the version that it has, and what it did with it. */
+/* What a thread knows of a watched line: the version that it has, and the transfer that got it. */
 struct held {
 	uint32_t version;
-	bool untrue; /* how the transfer that got this version was judged */
+	bool untrue; /* the transfer was for bytes that nobody else had touched, so far */
+	uint8_t offset, size, flags; /* of the access that it was for, */
+	uintptr_t pc; /* which has it counted */
 	uint64_t seen; /* bytes read since */
+	uint64_t fresh; /* bytes that others had touched: who comes for one of them needed the line */
 };
 
 extern struct cell *hl_cells;
