@@ -292,23 +292,23 @@ static void say_neighbours(struct hl_text *text, const struct hl_shared *finding
 
 static void say_separate(struct hl_text *text, const struct hl_shared *finding)
 {
-	struct hl_text read = HL_TEXT_INIT;
+	struct hl_text read = HL_TEXT_INIT, written = HL_TEXT_INIT;
 
 	name_fields(&read, finding, false);
-	hl_text_puts(text, "give lines of their own to what different threads write (");
-	name_fields(text, finding, true);
-	hl_text_puts(text, ")");
-	if (read.len) {
-		hl_text_puts(text, ", away from what is only read (");
-		hl_text_puts(text, read.at);
-		hl_text_puts(text, ")");
-	}
+	name_fields(&written, finding, true);
+	hl_text_puts(text, "give lines of their own to what different threads write");
+	if (written.len)
+		hl_text_printf(text, " (%s)", written.at);
+	if (read.len)
+		hl_text_printf(text, ", away from what is only read (%s)", read.at);
+	text->failed |= read.failed || written.failed;
 	say_saved(text, finding);
 	if (finding->code)
 		hl_text_printf(text, "; %llu bytes instead of %llu",
 			       (unsigned long long)finding->new_size,
 			       (unsigned long long)finding->object->named.size);
 	hl_text_free(&read);
+	hl_text_free(&written);
 }
 
 /* The field with the most transfers says how the sharing could be less. */

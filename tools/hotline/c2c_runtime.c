@@ -16,7 +16,7 @@
 static const char *const places[] = {
 	"../../src/lines/runtime", /* tools/hotline/hotline of a build tree */
 	"src/lines/runtime", /* its link at the top */
-	"../" HL_LIBDIR,
+	("../" HL_LIBDIR),
 };
 
 int c2c_find_runtime(char *directory, size_t room)
