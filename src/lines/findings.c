@@ -14,7 +14,7 @@
 #define MOSTLY_FALSE 80
 #define MOSTLY_TRUE 20
 
-/* Fields of one finding; what comes beyond, in a large array, is counted with the last. */
+/* Fields of one finding; what comes beyond, in a large array, is counted together. */
 #define MAX_FIELDS 4096
 
 /* ---- Memory of strings: freed as a whole. ---- */
@@ -502,6 +502,15 @@ static struct hl_shared *finding_of(struct finder *finder, uint32_t object)
 	return more;
 }
 
+/* A large block without a type is a pool that somebody hands out in parts: its offsets say nothing,
+ * the places that use it do. */
+#define POOL_BYTES 4096
+
+static bool is_pool(const struct hl_object *object)
+{
+	return is_block(object) && !object->named.types && object->named.size > POOL_BYTES;
+}
+
 /* The element of a block that is an array of what its type is, and the path in it. */
 static void name_field(struct hl_findings *findings, struct hl_touched *field, uint64_t offset,
 		       uint64_t size)
@@ -515,6 +524,12 @@ static void name_field(struct hl_findings *findings, struct hl_touched *field, u
 	field->index = UINT32_MAX;
 	field->offset = offset;
 	field->size = size;
+	if (is_pool(field->object)) {
+		field->offset = 0;
+		field->size = named->size;
+		field->name = "(all of it)";
+		return;
+	}
 	if (!named->types) {
 		hl_text_printf(&text, "+%llu", (unsigned long long)offset);
 	} else {
@@ -554,9 +569,14 @@ static struct hl_touched *field_at(struct hl_findings *findings, struct hl_share
 		    (field->size == size || object->named.types))
 			return field;
 	}
-	if (finding->n_fields >= MAX_FIELDS)
-		return &finding->field[MAX_FIELDS - 1];
 	name_field(findings, &key, offset, size);
+	if (finding->n_fields >= MAX_FIELDS) {
+		key.name = "(others)";
+		key.type = NULL;
+		key.offset = 0;
+		key.size = object->named.size;
+		key.index = UINT32_MAX;
+	}
 	/* Parts of an array of characters, of what is copied as a whole. */
 	for (uint32_t i = 0; i < finding->n_fields; i++) {
 		struct hl_touched *field = &finding->field[i];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INDENT 7
-#define USERS 4 /* of a field that are shown */
+#define USERS 6 /* of a field that are shown */
 
 static void add_percent(struct hl_text *text, uint64_t part, uint64_t whole)
 {

@@ -295,11 +295,30 @@ const struct hl_code *hl_symbols_function(struct hl_symbols *symbols, uint64_t a
 	return hl_symbols_code(symbols, address + 1);
 }
 
-static bool inlined_in(Dwarf_Die *scope, struct hl_code *code, int depth)
+/* Where the function is declared; a lambda is nowhere, so where its first instruction comes from. */
+static bool declared_at(struct module *module, Dwarf_Addr bias, Dwarf_Die *inlined,
+			Dwarf_Die *origin, struct hl_code *code)
+{
+	Dwarf_Addr base, start, end;
+	int number = 0;
+
+	code->file = dwarf_decl_file(origin);
+	if (code->file) {
+		dwarf_decl_line(origin, &number);
+	} else if (dwarf_ranges(inlined, 0, &base, &start, &end) > 0) {
+		Dwfl_Line *at = dwfl_module_getsrc(module->dwfl, start + bias);
+
+		code->file = at ? dwfl_lineinfo(at, NULL, &number, NULL, NULL, NULL) : NULL;
+	}
+	code->line = number;
+	return code->file && !is_of_system(code->file);
+}
+
+static bool inlined_in(struct module *module, Dwarf_Addr bias, Dwarf_Die *scope,
+		       struct hl_code *code, int depth)
 {
 	Dwarf_Die child, origin;
 	Dwarf_Attribute attribute;
-	int line;
 
 	if (depth > 16 || dwarf_child(scope, &child))
 		return false;
@@ -308,15 +327,13 @@ static bool inlined_in(Dwarf_Die *scope, struct hl_code *code, int depth)
 
 		if (tag == DW_TAG_inlined_subroutine &&
 		    dwarf_attr(&child, DW_AT_abstract_origin, &attribute) &&
-		    dwarf_formref_die(&attribute, &origin) && dwarf_decl_file(&origin) &&
-		    !is_of_system(dwarf_decl_file(&origin)) && dwarf_diename(&origin)) {
+		    dwarf_formref_die(&attribute, &origin) && dwarf_diename(&origin) &&
+		    declared_at(module, bias, &child, &origin, code)) {
 			code->function = dwarf_diename(&origin);
-			code->file = dwarf_decl_file(&origin);
-			code->line = dwarf_decl_line(&origin, &line) ? 0 : line;
 			return true;
 		}
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
-		    inlined_in(&child, code, depth + 1))
+		    inlined_in(module, bias, &child, code, depth + 1))
 			return true;
 	} while (!dwarf_siblingof(&child, &child));
 	return false;
@@ -341,7 +358,7 @@ const struct hl_code *hl_symbols_inlined(struct hl_symbols *symbols, uint64_t pc
 	n = unit ? dwarf_getscopes(unit, pc - 1 - bias, &scopes) : 0;
 	for (int i = 0; i < n && !any; i++)
 		any = dwarf_tag(&scopes[i]) == DW_TAG_subprogram &&
-		      inlined_in(&scopes[i], &found, 0);
+		      inlined_in(module, bias, &scopes[i], &found, 0);
 	free(scopes);
 	code = any ? hl_symbols_code(symbols, INLINED_KEY(pc)) : NULL;
 	if (code)

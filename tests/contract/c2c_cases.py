@@ -146,7 +146,7 @@ static void round_of(long me, int turn)
 """, "struct stats", FALSE, {"received", "sent"}, "lines of their own", kind="heap"),
     Case("object passed on by hand", """
 struct message { long kind, payload[7]; };
-static struct message *box;
+struct message *box;
 static void set_up(void) { box = aligned_alloc(64, 64); }
 static void round_of(long me, int turn)
 {

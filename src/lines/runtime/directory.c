@@ -108,13 +108,18 @@ static void set_bits(_Atomic uint64_t *word, uint64_t bits)
 		atomic_fetch_or_explicit(word, bits, memory_order_relaxed);
 }
 
-/* The bytes that were written by those who had the line after version `since`. */
-static uint64_t written_since(const struct watched *line, uint32_t since, uint32_t version)
+/* The bytes that were written by those who had the line after version `since`, and with `reads` those
+ * that were read meanwhile. */
+static uint64_t touched_since(const struct watched *line, uint32_t since, uint32_t version,
+			      bool reads)
 {
-	uint64_t bytes = load(&line->written);
+	uint64_t bytes = load(&line->written) | (reads ? load(&line->read) : 0);
 
-	for (uint32_t v = version - 1, n = 0; v != since && n < HISTORY; v--, n++)
-		bytes |= load(&line->history[v % HISTORY]);
+	for (uint32_t v = version - 1, n = 0; v != since && n < HISTORY; v--, n++) {
+		bytes |= load(&line->history[v % HISTORY].written);
+		if (reads)
+			bytes |= load(&line->history[v % HISTORY].read);
+	}
 	return bytes;
 }
 
@@ -145,7 +150,8 @@ static bool read_watched(struct watched *line, struct held *held, unsigned me, u
 		}
 		return false;
 	}
-	held->fresh = written_since(line, held->version, version_of(state));
+	held->fresh = touched_since(line, held->version, version_of(state), false);
+	held->owned = false;
 	held->untrue = !(mask & held->fresh);
 	held->version = version_of(state);
 	held->seen = mask;
@@ -160,20 +166,24 @@ static bool read_watched(struct watched *line, struct held *held, unsigned me, u
 }
 
 /* What others had to do with since we had the line alone. */
-static void judge_write(const struct watched *line, struct held *held, unsigned me, uint64_t mask,
+static void judge_write(const struct watched *line, struct held *held, uint64_t mask,
 			uint64_t state)
 {
 	bool needed_before = false;
 
 	if (held->version != version_of(state)) {
-		held->fresh = written_since(line, held->version, version_of(state));
-	} else if (owner_of_state(state) == me) {
+		/* Others took it from us, or read it before they did. */
+		held->fresh = touched_since(line, held->version, version_of(state), true);
+		if (held->owned && version_of(state) - held->version <= HISTORY)
+			held->fresh |= load(&line->history[held->version % HISTORY].read);
+	} else if (held->owned) {
 		held->fresh = load(&line->read);
 	} else {
-		/* We read it, after those who wrote it. */
+		/* We read it, after those who wrote it; what we read is among what was read. */
 		needed_before = !held->untrue;
-		held->fresh |= load(&line->written);
+		held->fresh |= load(&line->written) | (load(&line->read) & ~held->seen);
 	}
+	held->owned = true;
 	held->untrue = !needed_before && !(mask & held->fresh);
 }
 
@@ -192,9 +202,10 @@ static bool write_watched(struct watched *line, struct held *held, unsigned me, 
 		next = state_of(version, me, EXCLUSIVE);
 	} while (!atomic_compare_exchange_weak_explicit(
 		&line->state, &state, next, memory_order_relaxed, memory_order_relaxed));
-	judge_write(line, held, me, mask, state);
+	judge_write(line, held, mask, state);
 	*from = load(&line->from);
-	store(&line->history[version_of(state) % HISTORY], load(&line->written));
+	store(&line->history[version_of(state) % HISTORY].written, load(&line->written));
+	store(&line->history[version_of(state) % HISTORY].read, load(&line->read));
 	store(&line->written, mask);
 	store(&line->read, 0);
 	store(&line->from, pc);

@@ -102,18 +102,21 @@ struct watched {
 	/* Written once, before it is published. */
 	uint64_t address;
 	uint32_t n_parts;
-	/* Bytes that the owners before wrote, by version. */
+	/* Bytes that the owners before wrote, and that others then read, by version. */
 #define HISTORY 8
-	_Alignas(OWN_LINE) _Atomic uint64_t history[HISTORY];
+	_Alignas(OWN_LINE) struct {
+		_Atomic uint64_t written, read;
+	} history[HISTORY];
 	/* Written once. */
 	_Alignas(OWN_LINE) struct hl_raw_part part[HL_RAW_PARTS];
 };
 _Static_assert(offsetof(struct watched, history) == OWN_LINE, "the state has a line");
-_Static_assert(offsetof(struct watched, part) == 2 * OWN_LINE, "the history has a line");
+_Static_assert(offsetof(struct watched, part) == 3 * OWN_LINE, "the history has two lines");
 
 /* What a thread knows of a watched line: the version that it has, and the transfer that got it. */
 struct held {
 	uint32_t version;
+	bool owned; /* by a write of its own */
 	bool untrue; /* the transfer was for bytes that nobody else had touched, so far */
 	uint8_t offset, size, flags; /* of the access that it was for, */
 	uintptr_t pc; /* which has it counted */
