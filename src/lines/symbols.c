@@ -160,6 +160,34 @@ static const char *keep(struct hl_symbols *symbols, const struct hl_text *text)
 
 /* ---- Code. ---- */
 
+/* The unit with the address.  Clang writes no table of that, so that each unit must be asked. */
+static Dwarf_Die *unit_at(struct module *module, uint64_t address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(module->dwfl, address, bias);
+
+	for (Dwarf_Die *at = NULL; !unit && (at = dwfl_module_nextcu(module->dwfl, at, bias));) {
+		if (dwarf_haspc(at, address - *bias) > 0)
+			unit = at;
+	}
+	return unit;
+}
+
+/* Where the instruction comes from; false: not known. */
+static bool source_at(struct module *module, uint64_t address, struct hl_code *code)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = unit_at(module, address, &bias);
+	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, address - bias) : NULL;
+	int number = 0;
+
+	if (!line)
+		return false;
+	code->file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &number);
+	code->line = number;
+	return code->file;
+}
+
 static bool is_of_system(const char *file)
 {
 	return file && (!strncmp(file, "/usr/include/", 13) || !strncmp(file, "/usr/lib/", 9));
@@ -186,7 +214,7 @@ static bool called_at(Dwarf_Die *inlined, Dwarf_Die *unit, struct hl_code *code)
 static void name_function(struct module *module, uint64_t pc, struct hl_code *code)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(module->dwfl, pc, &bias), *scopes = NULL;
+	Dwarf_Die *unit = unit_at(module, pc, &bias), *scopes = NULL;
 	int n = unit ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
 
 	for (int i = 0; i < n; i++) {
@@ -210,17 +238,11 @@ static void look_up(struct hl_symbols *symbols, uint64_t address, struct hl_code
 {
 	struct module *module = module_at(symbols, address);
 	struct hl_text text = HL_TEXT_INIT;
-	Dwfl_Line *line;
-	int number = 0;
 
 	if (module) {
 		code->hooked = module->read->raw.flags & HL_RAW_HOOKED;
-		line = module->dwfl ? dwfl_module_getsrc(module->dwfl, address) : NULL;
-		if (line) {
-			code->file = dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL);
-			code->line = number;
-		}
 		if (module->dwfl) {
+			source_at(module, address, code);
 			name_function(module, address, code);
 			if (!code->function)
 				code->function = dwfl_module_addrname(module->dwfl, address);
@@ -306,9 +328,7 @@ static bool declared_at(struct module *module, Dwarf_Addr bias, Dwarf_Die *inlin
 	if (code->file) {
 		dwarf_decl_line(origin, &number);
 	} else if (dwarf_ranges(inlined, 0, &base, &start, &end) > 0) {
-		Dwfl_Line *at = dwfl_module_getsrc(module->dwfl, start + bias);
-
-		code->file = at ? dwfl_lineinfo(at, NULL, &number, NULL, NULL, NULL) : NULL;
+		return source_at(module, start + bias, code) && !is_of_system(code->file);
 	}
 	code->line = number;
 	return code->file && !is_of_system(code->file);
@@ -354,7 +374,7 @@ const struct hl_code *hl_symbols_inlined(struct hl_symbols *symbols, uint64_t pc
 
 	if (!module || !module->dwfl)
 		return NULL;
-	unit = dwfl_module_addrdie(module->dwfl, pc - 1, &bias);
+	unit = unit_at(module, pc - 1, &bias);
 	n = unit ? dwarf_getscopes(unit, pc - 1 - bias, &scopes) : 0;
 	for (int i = 0; i < n && !any; i++)
 		any = dwarf_tag(&scopes[i]) == DW_TAG_subprogram &&
@@ -610,7 +630,7 @@ bool hl_symbols_local(struct hl_symbols *symbols, const uint64_t *frame, uint64_
 
 	if (!module || !module->dwfl)
 		return false;
-	unit = dwfl_module_addrdie(module->dwfl, frame[0] - 1, &bias);
+	unit = unit_at(module, frame[0] - 1, &bias);
 	n = unit ? dwarf_getscopes(unit, frame[0] - 1 - bias, &scopes) : 0;
 	for (int i = 0; i < n && !found; i++) {
 		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
@@ -723,7 +743,7 @@ static struct module *add_function(struct hl_symbols *symbols, struct candidates
 
 	if (!module || !module->dwfl)
 		return NULL;
-	unit = dwfl_module_addrdie(module->dwfl, pc - 1, &bias);
+	unit = unit_at(module, pc - 1, &bias);
 	n = unit ? dwarf_getscopes(unit, pc - 1 - bias, &scopes) : 0;
 	for (int i = 0; i < n; i++) {
 		int tag = dwarf_tag(&scopes[i]);

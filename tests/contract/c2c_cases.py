@@ -218,15 +218,15 @@ static _Atomic(long *) shared;
 static void round_of(long me, int turn)
 {
 	if (me == 0) {
-		_Alignas(64) long local[8] = { 0 };
+		long local[16] = { 0 };
 		shared = local;
-		for (int i = 0; i < 3; i++) { local[0] += turn; pthread_barrier_wait(&meet); }
+		for (int i = 0; i < 3; i++) { local[8] += turn; pthread_barrier_wait(&meet); }
 		shared = NULL;
 	} else {
 		for (int i = 0; i < 3; i++) {
 			pthread_barrier_wait(&meet);
 			if (me == 1 && i < 2 && shared)
-				__atomic_fetch_add(&shared[1], 1, __ATOMIC_RELAXED);
+				__atomic_fetch_add(&shared[9], 1, __ATOMIC_RELAXED);
 		}
 	}
 }
