@@ -639,8 +639,10 @@ static int add_user(struct hl_findings *findings, struct hl_touched *field, uint
 	user->accesses += access->accesses;
 	user->transfers += access->transfers;
 	user->untrue += access->untrue;
-	if (access->from && access->transfers)
+	if (access->from && access->transfers > user->from_transfers) {
 		user->from = hl_symbols_code(findings->symbols, access->from);
+		user->from_transfers = access->transfers;
+	}
 	join(access->flags & HL_RAW_WRITE ? &field->writer : &field->reader, thread);
 	return 0;
 }

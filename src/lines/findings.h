@@ -52,7 +52,8 @@ struct hl_user {
 	const struct hl_code *code;
 	uint8_t flags; /* HL_RAW_WRITE, ... */
 	uint64_t accesses, transfers, untrue;
-	const struct hl_code *from; /* whose write took the line away last; NULL: not known */
+	const struct hl_code *from; /* whose write took the line away, mostly; NULL: not known */
+	uint64_t from_transfers; /* of what that was told for */
 };
 
 struct hl_touched {

@@ -81,12 +81,12 @@ struct hl_raw_access {
 	uint64_t accesses;
 	uint64_t transfers; /* accesses that had to get the line */
 	uint64_t untrue; /* ... though nobody else had touched these bytes meanwhile */
-	uint64_t from; /* whose write took the line away last; 0: not known */
+	uint64_t from; /* whose write took the line away, mostly; 0: not known */
 	uint32_t line; /* number of its struct hl_raw_line */
 	uint8_t offset; /* of the bytes in the line */
 	uint8_t size;
 	uint8_t flags;
-	uint8_t unused;
+	uint8_t from_lead; /* by how much that leads, for the runtime */
 };
 
 /* A line passed on that was not passed on often enough to be followed by itself. */

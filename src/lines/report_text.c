@@ -145,7 +145,7 @@ static void add_user(struct hl_out *out, const struct hl_findings *findings,
 	hl_text_printf(text, ": %llu of %llu", (unsigned long long)user->transfers,
 		       (unsigned long long)user->accesses);
 	if (user->from && user->transfers) {
-		hl_text_puts(text, ", last from ");
+		hl_text_puts(text, ", mostly from ");
 		hl_code_place(text, user->from);
 	}
 	hl_text_putc(text, '\n');

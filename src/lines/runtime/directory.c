@@ -214,6 +214,19 @@ static bool write_watched(struct watched *line, struct held *held, unsigned me, 
 	return true;
 }
 
+/* Which of the places that took the line away leads: exact where one has more than half. */
+static void count_from(struct hl_raw_access *access, uintptr_t from)
+{
+	if (access->from == from) {
+		access->from_lead += access->from_lead < UINT8_MAX;
+	} else if (access->from_lead) {
+		access->from_lead--;
+	} else {
+		access->from = from;
+		access->from_lead = 1;
+	}
+}
+
 static void access_watched(struct thread *thread, uint32_t index, uintptr_t address, unsigned size,
 			   unsigned flags, uintptr_t pc)
 {
@@ -244,7 +257,7 @@ static void access_watched(struct thread *thread, uint32_t index, uintptr_t addr
 	}
 	access->transfers++;
 	access->untrue += held->untrue;
-	access->from = from;
+	count_from(access, from);
 	held->pc = pc;
 	held->offset = offset;
 	held->size = size;
