@@ -52,7 +52,8 @@ def by_wrapper(copy, compiler):
 
 def by_pkg_config(copy):
     libraries = os.path.dirname(copy.library)
-    flags = [re.sub(r"^-specs=", f"-specs={copy.root}", flag)
+    # Some versions of pkg-config put the root in front of it, as of -I and -L, and some do not.
+    flags = [re.sub(f"^-specs=(?!{re.escape(copy.root)})", f"-specs={copy.root}", flag)
              for flag in copy.pkg_config("--cflags", package="hotline-c2c")]
     tap.run_ok(["gcc", *flags, "-c", "program.c"], cwd=copy.work)
     tap.run_ok(["gcc", "program.o", "-o", "by_flags", *copy.pkg_config("--libs", package="hotline-c2c")],
