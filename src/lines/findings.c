@@ -315,7 +315,7 @@ static int64_t object_of_handover(struct finder *finder, const struct hl_raw_han
 		.start = handover->address - handover->offset,
 		.size = handover->block_size,
 		.stack = handover->stack,
-		.place = HL_RAW_HEAP,
+		.place = handover->place == HL_RAW_MAPPED ? HL_RAW_MAPPED : HL_RAW_HEAP,
 	};
 	return object_of(finder, &line, handover->address);
 }

@@ -101,7 +101,8 @@ struct hl_raw_handover {
 	uint32_t stack; /* heap: where the block was allocated */
 	uint8_t size;
 	uint8_t flags;
-	uint8_t unused[2];
+	uint8_t place; /* enum hl_raw_place of the block */
+	uint8_t unused;
 };
 
 enum hl_raw_place {

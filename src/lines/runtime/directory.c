@@ -381,6 +381,7 @@ static void count_handover(struct thread *thread, uintptr_t address, unsigned si
 		key.block_size = part.size;
 		key.offset = address - part.start;
 		key.stack = part.stack;
+		key.place = part.place;
 	}
 	slot = hl_handover_slot(thread, &key);
 	thread->raw.transfers++;
