@@ -16,4 +16,6 @@ const struct bench_experiment *const bench_experiments[] = {
 	&bench_close_flood,
 	&bench_rcu_hash,
 	NULL,
+	&bench_csd_align,	&bench_call_many,    &bench_call_latency,
+	&bench_call_throughput, &bench_pagevec_size, NULL,
 };

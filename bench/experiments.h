@@ -18,6 +18,7 @@ extern const struct bench_experiment bench_rcu_read;
 extern const struct bench_experiment bench_rcu_synchronize;
 extern const struct bench_experiment bench_close_flood;
 extern const struct bench_experiment bench_rcu_hash;
+extern const struct bench_experiment bench_pagevec_size;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

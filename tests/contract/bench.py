@@ -41,6 +41,8 @@ EXPERIMENTS = {
     "close-flood": ("O5", dict.fromkeys(["alone", "looked-up"], "operations_per_second")),
     "rcu-hash": ("O5", dict.fromkeys(["small", "small-updates", "large", "large-updates"],
                                      "lookups_per_second")),
+    "pagevec-size": ("O4", {"lines": "lines_per_batch", "warm": "ns_per_page",
+                            "cold": "ns_per_page"}),
 }
 MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eventfd"]
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]
@@ -59,6 +61,9 @@ ROWS = {
     "rcu-hash": ["hotline-quiescent", *TABLES],
     ("csd-align", "waited"): ["straddling"],
     ("csd-align", "async"): ["straddling"],
+    ("pagevec-size", "lines"): ["16-and-words"],
+    ("pagevec-size", "warm"): ["16-and-words"],
+    ("pagevec-size", "cold"): ["16-and-words"],
     ("call-latency", "polling"): ["ping-pong", *QUEUES],
     ("call-latency", "idle"): ["futex", "libuv", "mutex-cond", "eventfd"],
     ("call-latency", "interrupted"): ["signal"],
@@ -159,6 +164,7 @@ def complete():
         tap.equal(experiment["origin"], origin)
         tap.equal(scenario["better"],
                   "lower" if scenario["metric"].startswith("ns_") else "higher")
+                  "higher" if scenario["metric"].endswith("_per_second") else "lower")
         if scenario["name"] in known:
             tap.equal(scenario["metric"], known[scenario["name"]])
     if machine["cpus"] == 2:

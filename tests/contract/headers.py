@@ -121,6 +121,9 @@ REJECTED = [
      "#include <hotline/cacheline.h>\n"
      "struct message { void *word[4]; };\n"
      "HL_CACHELINE_ASSERT_FITS(struct message);\n"),
+    ("a batch that does not fill its lines",
+     r"HL_DEFINE_BATCH: half does not fill its cache lines: HL_BATCH_ITEMS",
+     "#include <hotline/pagevec.h>\nHL_DEFINE_BATCH(half, void *, 3);\n"),
     ("a member over the end of a line",
      r"HL_CACHELINE_ASSERT_MEMBER_FITS: tag of struct queue can straddle two cache lines: move",
      QUEUE + "HL_CACHELINE_ASSERT_MEMBER_FITS(struct queue, tag);\n"),
@@ -134,6 +137,7 @@ GROUP_TOO_SMALL = QUEUE + "HL_CACHELINE_ASSERT_SIZE(struct queue, producer, 24);
 
 # What compiles without a warning, for every size of a line.
 EVERYTHING = QUEUE + """
+#include <hotline/pagevec.h>
 HL_CACHELINE_ASSERT_ALIGNED(struct queue, producer);
 HL_CACHELINE_ASSERT_MEMBER(struct queue, producer, tail);
 HL_CACHELINE_ASSERT_MEMBER(struct queue, producer, dropped);
@@ -163,6 +167,14 @@ struct mailbox {
 	message_aligned more[3];
 };
 HL_CACHELINE_ASSERT_MEMBER_FITS(struct mailbox, message.info);
+
+HL_DEFINE_BATCH(messages, struct message, HL_BATCH_ITEMS(struct message, 16));
+
+unsigned add_both(struct messages *messages, struct hl_pagevec *pages, struct message *message);
+unsigned add_both(struct messages *messages, struct hl_pagevec *pages, struct message *message)
+{
+	return messages_add(messages, *message) + hl_pagevec_add(pages, message);
+}
 
 size_t use(struct queue *queue, struct mailbox *box);
 size_t use(struct queue *queue, struct mailbox *box)
