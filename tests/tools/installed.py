@@ -26,10 +26,10 @@ class Copy:
         return found[0]
 
     def pkg_config(self, *options, package="hotline"):
+        # The copy comes first; what it requires is the system's.
         environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=self.root,
-                           PKG_CONFIG_LIBDIR=self.pkgconfig, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
+                           PKG_CONFIG_PATH=self.pkgconfig, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
                            PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
-        environment.pop("PKG_CONFIG_PATH", None)
         return tap.run_ok(["pkg-config", *options, package], env=environment).stdout.split()
 
 

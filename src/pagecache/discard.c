@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Throwing pages away.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Puts zeroes where the file system cannot take the room back. */
+static int write_zeroes(struct hl_pagecache *cache, uint64_t page)
+{
+	struct iovec iov = { NULL, hl_page_bytes(cache) };
+	struct hl_io_request request = {
+		.iov = &iov, .n_iov = 1, .write = true, .offset = page << cache->page_shift
+	};
+
+	if (posix_memalign(&iov.iov_base, hl_page_bytes(cache), hl_page_bytes(cache)))
+		return -ENOMEM;
+	memset(iov.iov_base, 0, hl_page_bytes(cache));
+	cache->io->run(cache->fd, &request, 1);
+	free(iov.iov_base);
+	if (request.result < 0)
+		return (int)request.result;
+	return request.result == (ssize_t)hl_page_bytes(cache) ? 0 : -EIO;
+}
+
+static int clear_in_file(struct hl_pagecache *cache, uint64_t page)
+{
+	off_t offset = (off_t)(page << cache->page_shift);
+
+	if (!fallocate(cache->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+		       (off_t)hl_page_bytes(cache)))
+		return 0;
+	return errno == EOPNOTSUPP || errno == ENOSYS ? write_zeroes(cache, page) : -errno;
+}
+
+/* With the page in no frame and a frame that keeps it from being read meanwhile. */
+static int discard_held(struct hl_pagecache *cache, uint64_t page)
+{
+	int rc = clear_in_file(cache, page);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&cache->written_lock);
+	hl_pageset_remove(&cache->lost, page);
+	hl_pageset_add(&cache->written, page);
+	pthread_mutex_unlock(&cache->written_lock);
+	return 0;
+}
+
+/* Fixes the page without reading it, makes it zeroes in the file and in memory. */
+static int discard_page(struct hl_pagecache *cache, uint64_t page)
+{
+	struct hl_frame *frame = hl_table_find(cache, page);
+	uint64_t word;
+	void *data;
+	int rc;
+
+	if (frame && hl_frame_page(frame) == page) {
+		word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+		/* Who only writes it is waited for. */
+		if (word & (HL_FRAME_EXCL | HL_FRAME_COUNT) && !(word & HL_FRAME_WRITING))
+			return -EBUSY;
+	}
+	rc = hl_page_fix(cache, page, HL_PAGE_NEW, &data);
+	if (rc)
+		return rc == -EDEADLK ? -EBUSY : rc;
+	frame = &cache->frame[((char *)data - cache->data) >> cache->page_shift];
+	rc = discard_held(cache, page);
+	if (!rc) {
+		memset(data, 0, hl_page_bytes(cache));
+		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_DIRTY, memory_order_relaxed);
+	}
+	hl_page_unfix(cache, data);
+	return rc;
+}
+
+int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint64_t n)
+{
+	uint64_t pages;
+	int rc = 0;
+
+	if (!hl_cache_is_ours(cache))
+		return -ECHILD;
+	if (cache->flags & HL_PAGECACHE_READ_ONLY)
+		return -EROFS;
+	pages = atomic_load_explicit(&cache->pages, memory_order_relaxed);
+	if (first > pages || n > pages - first)
+		return -ERANGE;
+	for (uint64_t i = 0; i < n && !rc; i++)
+		rc = discard_page(cache, first + i);
+	return rc;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the page cache.
+ *
+ * Memory is an array of frames, of page_size bytes each, that never moves and whose mapping
+ * never changes while pages come and go. To each belongs a struct hl_frame, whose word says
+ * all about it, and to each page in memory a slot of the table (table.c), which says in
+ * which frame it is.
+ *
+ * Locking
+ *
+ * hl_frame.word	its HL_FRAME_EXCL bit and its count are the lock of the frame's data
+ *			and, with EXCL, of the frame's other fields. See lock.c.
+ * stripe		who puts a page into the table or takes it out holds the stripe of that
+ *			page. Nobody waits for anything meanwhile.
+ * free_lock		the free frames
+ * hl_local.lock	a thread's own free frames; others take it to steal
+ * sync_lock		held while the device is synced, one at a time
+ * written_lock		the pages that were written and not synced, and those that were lost
+ * hl_pc_registry	which threads use which caches
+ *
+ * Nesting: sync_lock, then written_lock; registry, then hl_local.lock, then free_lock.
+ * No lock is held while a frame is waited for.
+ */
+#ifndef HL_PAGECACHE_INTERNAL_H
+#define HL_PAGECACHE_INTERNAL_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hotline/cacheline.h>
+#include <hotline/pagecache.h>
+#include <hotline/pagevec.h>
+
+#include "pagecache/futex.h"
+#include "pagecache/io.h"
+#include "pagecache/pageset.h"
+
+/* ---- Frames ---- */
+
+/* hl_frame.word */
+#define HL_FRAME_COUNT UINT64_C(0xfff) /* shared fixes */
+#define HL_FRAME_EXCL (UINT64_C(1) << 12) /* fixed exclusively, being read or evicted */
+#define HL_FRAME_RESIDENT (UINT64_C(1) << 13) /* the data are the page's */
+#define HL_FRAME_DIRTY (UINT64_C(1) << 14) /* the file has not got them */
+#define HL_FRAME_WRITING \
+	(UINT64_C(1) << 15) /* and is getting them; who writes counts as one share */
+#define HL_FRAME_REF (UINT64_C(1) << 16) /* used since the hand came by */
+#define HL_FRAME_ACTIVE (UINT64_C(1) << 17) /* used again and again: passed over */
+#define HL_FRAME_WAITERS (UINT64_C(1) << 18) /* somebody sleeps on the word */
+#define HL_FRAME_WANT (UINT64_C(1) << 19) /* and wants it exclusively: no new shares */
+#define HL_FRAME_EVICTING (UINT64_C(1) << 20) /* EXCL is the evictor's */
+#define HL_FRAME_OFF (UINT64_C(1) << 21) /* beyond the limit: used for nothing */
+/* Goes up whenever the data may have changed or have become another page's. */
+#define HL_FRAME_VERSION (UINT64_C(1) << 24)
+/* What has to stay as it is for data that were read to be right. */
+#define HL_FRAME_VALID (~(HL_FRAME_VERSION - 1) | HL_FRAME_EXCL | HL_FRAME_RESIDENT)
+
+#define HL_NO_PAGE UINT64_MAX
+
+/* A line each: what threads do with one page must not disturb those that use another. */
+struct hl_frame {
+	/* Written by whoever fixes and unfixes, and by the hand. */
+	HL_CACHELINE_GROUP_BEGIN(fixed) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) word;
+	/* Written by who holds it exclusively, read by whoever looks for a page. */
+	_Atomic(uint64_t) page;
+	_Atomic(uint64_t) dirtied_ms; /* when it became dirty */
+	HL_CACHELINE_GROUP_END(fixed);
+};
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_frame, fixed);
+HL_CACHELINE_ASSERT_FITS(struct hl_frame);
+
+/* ---- The table ---- */
+
+#define HL_BUCKET_SLOTS 7
+
+/* Where pages are: a line of slots. A slot is a frame's number and one, and above it 32 bits
+ * of the page's hash; 0: free. */
+struct hl_bucket {
+	/* Written with a stripe held, read by all without. */
+	HL_CACHELINE_GROUP_BEGIN(slots) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) slot[HL_BUCKET_SLOTS];
+	_Atomic(uint32_t) passed; /* pages that had their home here or before, and are behind */
+	HL_CACHELINE_GROUP_END(slots);
+};
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_bucket, slots);
+#if HL_CACHE_LINE == 64
+HL_CACHELINE_ASSERT_FITS(struct hl_bucket);
+#endif
+
+#define HL_STRIPES 64
+
+struct hl_stripe {
+	pthread_mutex_t lock;
+} HL_CACHELINE_ALIGNED;
+
+/* ---- Threads ---- */
+
+/* What a thread counts for itself. */
+enum hl_count {
+	HL_HITS,
+	HL_MISSES,
+	HL_PAGES_READ,
+	HL_PAGES_WRITTEN,
+	HL_READS,
+	HL_WRITES,
+	HL_EVICTED,
+	HL_RECLAIMS,
+	HL_ERRORS,
+	HL_LEAKED,
+	HL_N_COUNTS
+};
+
+#define HL_HELD_INLINE 24
+
+/* What a thread keeps for itself of a cache. Kept when it ends, for the next that comes. */
+struct hl_local {
+	/* Written by the thread, read by who asks for statistics or holders. */
+	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
+	struct hl_pagecache *cache;
+	struct hl_frame *last; /* used last, and at most that */
+	_Atomic(uint32_t) n_held; /* entries of held[] in use, some perhaps 0 */
+	uint32_t most_held;
+	_Atomic(uint32_t) *held; /* frames' numbers and one; others may clear an entry */
+	_Atomic(uint64_t) count[HL_N_COUNTS];
+	_Atomic(uint32_t) held_inline[HL_HELD_INLINE];
+	HL_CACHELINE_GROUP_END(own);
+
+	/* Under hl_pc_registry. */
+	HL_CACHELINE_GROUP_BEGIN(lists) HL_CACHELINE_ALIGNED;
+	struct hl_local *next_of_cache;
+	struct hl_local *next_of_thread;
+	struct hl_thread *thread; /* NULL: it has ended */
+	int tid;
+	HL_CACHELINE_GROUP_END(lists);
+
+	/* Written by the thread, seldom by others. */
+	HL_CACHELINE_GROUP_BEGIN(frames) HL_CACHELINE_ALIGNED;
+	pthread_mutex_t lock;
+	HL_CACHELINE_GROUP_END(frames);
+	struct hl_pagevec free; /* frames for this thread's next misses */
+};
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, own);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, lists);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, frames);
+
+/* ---- The cache ---- */
+
+struct hl_pagecache {
+	/* Written when it is opened; some of it by resize and grow. */
+	HL_CACHELINE_GROUP_BEGIN(read_mostly) HL_CACHELINE_ALIGNED;
+	uint64_t id; /* of no other cache, ever */
+	uint64_t generation; /* hl_pc_generation when it was opened */
+	struct hl_frame *frame;
+	char *data;
+	struct hl_bucket *bucket;
+	unsigned page_shift;
+	unsigned bucket_shift; /* the hash's upper bits are the bucket */
+	uint32_t n_buckets;
+	_Atomic(uint32_t) starving; /* threads that wait for any frame */
+	uint32_t most_frames;
+	_Atomic(uint32_t) n_frames; /* within the limit: numbers below */
+	_Atomic(uint32_t) n_ever; /* the most that it ever was: no frame above was used */
+	_Atomic(uint64_t) pages;
+	_Atomic(uint64_t) file_bytes;
+	int fd;
+	unsigned flags;
+	const struct hl_io *io;
+	bool direct;
+	unsigned wait_ms;
+	void (*leaked)(struct hl_pagecache *cache, uint64_t page, void *data, void *arg);
+	void *leaked_arg;
+	HL_CACHELINE_GROUP_END(read_mostly);
+
+	/* Written by whoever makes room. */
+	HL_CACHELINE_GROUP_BEGIN(reclaim) HL_CACHELINE_ALIGNED;
+	_Atomic(uint64_t) hand; /* where the next who makes room looks, without end */
+	_Atomic(int64_t) n_active;
+	_Atomic(uint32_t) released; /* goes up when somebody starves and a frame is unfixed */
+	HL_CACHELINE_GROUP_END(reclaim);
+
+	/* Under free_lock. */
+	HL_CACHELINE_GROUP_BEGIN(free) HL_CACHELINE_ALIGNED;
+	pthread_mutex_t free_lock;
+	uint32_t *free; /* frames' numbers */
+	uint32_t n_free;
+	HL_CACHELINE_GROUP_END(free);
+
+	/* Under sync_lock; written and lost under written_lock. */
+	HL_CACHELINE_GROUP_BEGIN(sync) HL_CACHELINE_ALIGNED;
+	pthread_mutex_t sync_lock;
+	pthread_mutex_t written_lock;
+	struct hl_pageset written; /* since the device was synced */
+	struct hl_pageset lost; /* whose way to the device failed */
+	int lost_error;
+	pthread_mutex_t resize_lock;
+	HL_CACHELINE_GROUP_END(sync);
+
+	/* Under hl_pc_registry. */
+	struct hl_local *locals HL_CACHELINE_ALIGNED;
+	struct hl_stripe stripe[HL_STRIPES];
+};
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_pagecache, read_mostly);
+HL_CACHELINE_ASSERT_APART(struct hl_pagecache, leaked_arg, hand);
+HL_CACHELINE_ASSERT_APART(struct hl_pagecache, released, free_lock);
+HL_CACHELINE_ASSERT_APART(struct hl_pagecache, n_free, sync_lock);
+
+static inline uint32_t hl_frame_number(const struct hl_pagecache *cache,
+				       const struct hl_frame *frame)
+{
+	return (uint32_t)(frame - cache->frame);
+}
+
+static inline void *hl_frame_data(const struct hl_pagecache *cache, const struct hl_frame *frame)
+{
+	return cache->data + ((size_t)hl_frame_number(cache, frame) << cache->page_shift);
+}
+
+static inline uint64_t hl_frame_page(const struct hl_frame *frame)
+{
+	return atomic_load_explicit(&frame->page, memory_order_relaxed);
+}
+
+static inline size_t hl_page_bytes(const struct hl_pagecache *cache)
+{
+	return (size_t)1 << cache->page_shift;
+}
+
+/* All frames that may hold a page. */
+static inline uint32_t hl_frames_ever(const struct hl_pagecache *cache)
+{
+	return atomic_load_explicit(&cache->n_ever, memory_order_relaxed);
+}
+
+/* ---- table.c ---- */
+
+/* Finds the frame that holds or is to hold a page. It may be another's by now. */
+struct hl_frame *hl_table_find(const struct hl_pagecache *cache, uint64_t page);
+/* Makes the frame the page's; -EEXIST: the page has one. The caller has it exclusively. */
+int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page);
+/* The page has no frame any more. The caller has the frame exclusively. */
+void hl_table_remove(struct hl_pagecache *cache, struct hl_frame *frame);
+
+/* ---- lock.c ---- */
+
+/* 0; -EAGAIN: not now; -ESTALE: the frame does not hold the page. how: HL_PAGE_EXCLUSIVE or
+ * not; mark: HL_FRAME_REF or 0. */
+static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned how, uint64_t mark);
+/* The same, and waits; local: of the thread, which may hold it already. */
+int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame,
+		  uint64_t page, unsigned how, uint64_t mark);
+/* Ends a share or an exclusive hold; the bits are taken out of the word as well. */
+void hl_frame_unshare(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less);
+void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less,
+		     uint64_t more);
+/* Sleeps until the word has changed from what it was, or others may have it. */
+void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark);
+
+/* FRAME_LOCK, see lock.c */
+static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned how, uint64_t mark)
+{
+	uint64_t word = atomic_load_explicit(&frame->word, memory_order_acquire), next;
+
+	do {
+		if (hl_frame_page(frame) != page)
+			return -ESTALE;
+		if ((word & (HL_FRAME_RESIDENT | HL_FRAME_EXCL | HL_FRAME_WANT)) !=
+		    HL_FRAME_RESIDENT)
+			return -EAGAIN;
+		if (how & HL_PAGE_EXCLUSIVE) {
+			if (word & HL_FRAME_COUNT)
+				return -EAGAIN;
+			next = word | HL_FRAME_EXCL | mark;
+		} else {
+			if ((word & HL_FRAME_COUNT) == HL_FRAME_COUNT)
+				return -EAGAIN;
+			next = (word + 1) | mark;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(
+		&frame->word, &word, next, memory_order_acquire, memory_order_acquire));
+	/* FRAME_VALID, see lock.c */
+	if (how & HL_PAGE_EXCLUSIVE)
+		hl_pc_fence(memory_order_release);
+	return 0;
+}
+
+/* ---- local.c ---- */
+
+/* A thread, for all caches. */
+struct hl_thread {
+	struct hl_local *locals; /* under hl_pc_registry */
+	void *ring; /* of uring.c */
+	bool no_ring;
+	uint64_t generation;
+};
+
+extern pthread_mutex_t hl_pc_registry;
+/* Goes up in a child of fork. */
+extern _Atomic(uint64_t) hl_pc_generation;
+
+/* The calling thread's; NULL: no memory. */
+struct hl_thread *hl_thread_get(void);
+
+#define HL_LOCAL_WAYS 4
+struct hl_local_way {
+	uint64_t id;
+	struct hl_local *local;
+};
+extern __thread struct hl_local_way hl_local_way[HL_LOCAL_WAYS]
+	__attribute__((tls_model("initial-exec")));
+
+struct hl_local *hl_local_find(struct hl_pagecache *cache);
+
+/* What the calling thread keeps of the cache; NULL: no memory. */
+static inline struct hl_local *hl_local_get(struct hl_pagecache *cache)
+{
+	const struct hl_local_way *way = &hl_local_way[cache->id % HL_LOCAL_WAYS];
+
+	return __builtin_expect(way->id == cache->id, 1) ? way->local : hl_local_find(cache);
+}
+
+static inline void hl_count_add(struct hl_local *local, enum hl_count which, uint64_t n)
+{
+	/* Only this thread writes it. */
+	atomic_store_explicit(&local->count[which],
+			      atomic_load_explicit(&local->count[which], memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* Room for one more; 0 or -ENOMEM. */
+int hl_held_grow(struct hl_local *local);
+static inline int hl_held_reserve(struct hl_local *local)
+{
+	uint32_t n = atomic_load_explicit(&local->n_held, memory_order_relaxed);
+
+	return __builtin_expect(n < local->most_held, 1) ? 0 : hl_held_grow(local);
+}
+static inline void hl_held_add(struct hl_local *local, uint32_t frame)
+{
+	uint32_t n = atomic_load_explicit(&local->n_held, memory_order_relaxed);
+
+	atomic_store_explicit(&local->held[n], frame + 1, memory_order_relaxed);
+	atomic_store_explicit(&local->n_held, n + 1, memory_order_relaxed);
+}
+bool hl_held_has(const struct hl_local *local, uint32_t frame);
+/* Takes one out; false: the thread does not hold it. */
+bool hl_held_remove(struct hl_local *local, uint32_t frame);
+/* Takes it out of whichever thread holds it; false: none does. */
+bool hl_held_remove_any(struct hl_pagecache *cache, uint32_t frame);
+/* The cache is going: no thread has anything of it any more. */
+void hl_locals_free(struct hl_pagecache *cache);
+
+/* Whether the cache is this process's. */
+static inline bool hl_cache_is_ours(const struct hl_pagecache *cache)
+{
+	return cache->generation == atomic_load_explicit(&hl_pc_generation, memory_order_relaxed);
+}
+
+/* ---- frames.c ---- */
+
+int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most);
+void hl_frames_unmap(struct hl_pagecache *cache);
+/* A free frame, held exclusively; NULL with *error. */
+struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error);
+/* Gives back what holds no page, by a thread that holds it exclusively. */
+void hl_frame_put(struct hl_pagecache *cache, struct hl_frame *frame);
+/* Gives back frames that hl_evict() gave. */
+void hl_frames_put(struct hl_pagecache *cache, struct hl_local *local, void **frame, unsigned n);
+/* Puts together the free frames that threads keep. */
+void hl_frames_drain(struct hl_pagecache *cache);
+/* A frame of the free ones, of whichever thread; NULL: there is none. */
+struct hl_frame *hl_frame_steal(struct hl_pagecache *cache);
+
+/* ---- memory.c ---- */
+
+/* Half of what is free of memory, in bytes. */
+size_t hl_default_limit(void);
+
+/* ---- reclaim.c ---- */
+
+/* Pages whose memory is looked at, or that are written, together. */
+#define HL_BATCH 256u
+
+/* Frees frames, one of them for the caller; NULL with *error: -ENOBUFS, or why none could be
+ * written. */
+struct hl_frame *hl_reclaim(struct hl_pagecache *cache, struct hl_local *local, int *error);
+/* Evicts a page that is clean and unfixed; false: it is not. The frame is the caller's,
+ * exclusively. */
+bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame);
+
+/* ---- writeback.c ---- */
+
+/* Marks a dirty frame as being written; false: not now. */
+bool hl_write_claim(struct hl_frame *frame);
+/* Writes claimed frames, HL_BATCH at most, and lets go of them; 0 or the first error. */
+int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		     unsigned n);
+uint64_t hl_now_coarse_ms(void);
+
+/* ---- transfer.c ---- */
+
+/* Reads or writes frames, sorted by page, HL_BATCH at most; error[i]: 0 or negative. */
+void hl_transfer(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		 unsigned n, bool write, int *error);
+void hl_sort_by_page(struct hl_frame **frame, unsigned n);
+
+/* ---- uring.c ---- */
+
+void hl_ring_free(void *ring);
+/* In a child: the parent goes on using it. */
+void hl_ring_abandon(void *ring);
+
+#endif

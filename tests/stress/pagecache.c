@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page cache against a model: threads do random things with pages, and the model, a
+ * version number for each page with a lock around it, says what each page must hold. With 1, 2,
+ * 3, 10 and more frames, with and without faults of the device.
+ *
+ *	stress-pagecache_model [OPERATIONS [SEED]]
+ *
+ * A page holds its number and a version in every word; a thread that has it exclusively
+ * writes the next. What no fault concerned must be as the model has it; a page whose fix
+ * fails is as it was before. After a sync that said yes the file holds what was there when it
+ * began, or later.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hotline/pagecache.h>
+
+#include "../tools/faulty_io.h"
+
+#define PAGE 4096u
+#define WORDS (PAGE / sizeof(uint64_t))
+#define PAGES 64u
+#define THREADS 4
+
+struct model {
+	/* Written by who has the page exclusively; read by who has it in any way. */
+	_Atomic(uint64_t) version;
+	/* Who has it, to see that nobody has it who must not. */
+	_Atomic(int) shared, exclusive;
+	/* At least this is in the file: set by who synced. */
+	_Atomic(uint64_t) synced;
+};
+
+static struct model model[PAGES];
+static struct hl_pagecache *cache;
+static char path[] = "pagecache-model-XXXXXX";
+static _Atomic(unsigned long) bad, done, no_frames, faults, torn, synced, sync_failed;
+static unsigned long operations = 200000;
+static unsigned seed;
+
+static uint32_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*state >> 33);
+}
+
+static void wrong(const char *what, uint64_t page, uint64_t one, uint64_t two)
+{
+	if (!atomic_fetch_add(&bad, 1))
+		fprintf(stderr, "# seed %u: %s: page %lu, %lx %lx\n", seed, what,
+			(unsigned long)page, (unsigned long)one, (unsigned long)two);
+}
+
+static uint64_t word_of(uint64_t page, uint64_t version)
+{
+	return version ? page << 40 | version : 0;
+}
+
+static void check_page(const uint64_t *data, uint64_t page)
+{
+	uint64_t wanted = word_of(page, atomic_load(&model[page].version));
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		if (data[i] != wanted) {
+			wrong("holds something else", page, data[i], wanted);
+			return;
+		}
+	}
+}
+
+/* What fix may fail with when nothing is wrong with the cache. */
+static bool may_fail(int rc, unsigned how)
+{
+	if (rc == -EAGAIN && how & HL_PAGE_TRY)
+		return true;
+	if (rc == -ENOBUFS) {
+		atomic_fetch_add(&no_frames, 1);
+		return true;
+	}
+	if (rc == -EIO || rc == -ENOSPC || rc == -ENOMEM) {
+		atomic_fetch_add(&faults, 1);
+		return faulty_one_in != 0;
+	}
+	return false;
+}
+
+static void use(uint64_t page, unsigned how, uint64_t *random)
+{
+	struct model *m = &model[page];
+	uint64_t *data, version;
+	int rc = hl_page_fix(cache, page, how, (void **)&data);
+
+	if (rc) {
+		if (!may_fail(rc, how))
+			wrong("fix failed", page, (uint64_t)-rc, how);
+		return;
+	}
+	if (how & HL_PAGE_EXCLUSIVE) {
+		if (atomic_fetch_add(&m->exclusive, 1) || atomic_load(&m->shared))
+			wrong("not exclusive", page, 0, 0);
+		version = atomic_load(&m->version);
+		/* A new page may hold zeroes. */
+		if ((how & HL_PAGE_NEW) != HL_PAGE_NEW)
+			check_page(data, page);
+		if (how == HL_PAGE_NEW || next_random(random) % 8) {
+			for (unsigned i = 0; i < WORDS; i++)
+				data[i] = word_of(page, version + 1);
+			atomic_store(&m->version, version + 1);
+			if (hl_page_dirty(cache, data))
+				wrong("cannot be dirty", page, 0, 0);
+		}
+		atomic_fetch_sub(&m->exclusive, 1);
+	} else {
+		atomic_fetch_add(&m->shared, 1);
+		if (atomic_load(&m->exclusive))
+			wrong("shared with who has it exclusively", page, 0, 0);
+		check_page(data, page);
+		if (next_random(random) % 16 == 0)
+			sched_yield();
+		check_page(data, page);
+		atomic_fetch_sub(&m->shared, 1);
+	}
+	if (hl_page_unfix(cache, data))
+		wrong("cannot be unfixed", page, 0, 0);
+}
+
+/* What is read without a lock may be written meanwhile: that is what it is checked for, and
+ * what ThreadSanitizer would report. Whether all of the page is the same. */
+__attribute__((noinline, no_sanitize("thread"))) static bool peek(const volatile uint64_t *data,
+								  uint64_t *first)
+{
+	bool same = true;
+
+	*first = data[0];
+	for (unsigned i = 1; i < WORDS; i += 7)
+		same &= data[i] == *first;
+	return same;
+}
+
+static void read_without_fixing(uint64_t page)
+{
+	uint64_t before = atomic_load(&model[page].version), first, after;
+	struct hl_page_read read;
+	bool same;
+	int rc = hl_page_read_begin(cache, page, &read);
+
+	if (rc) {
+		if (!may_fail(rc, 0))
+			wrong("read failed", page, (uint64_t)-rc, 0);
+		return;
+	}
+	same = peek(read.data, &first);
+	if (!hl_page_read_valid(&read)) {
+		atomic_fetch_add(&torn, 1);
+		return;
+	}
+	after = atomic_load(&model[page].version);
+	if (!same)
+		wrong("a torn page is valid", page, first, 0);
+	/* The model's number comes before the page is let go of. */
+	if (first < word_of(page, before) || first > word_of(page, after + 1))
+		wrong("a page of another time is valid", page, first, word_of(page, before));
+}
+
+static void sync_some(uint64_t first, uint64_t n)
+{
+	uint64_t version[PAGES];
+	int rc;
+
+	for (uint64_t page = first; page < first + n; page++)
+		version[page] = atomic_load(&model[page].version);
+	rc = hl_pagecache_sync_range(cache, first, n);
+	if (rc) {
+		atomic_fetch_add(&sync_failed, 1);
+		if (!may_fail(rc, 0))
+			wrong("sync failed", first, (uint64_t)-rc, n);
+		return;
+	}
+	atomic_fetch_add(&synced, 1);
+	for (uint64_t page = first; page < first + n; page++) {
+		uint64_t was = atomic_load(&model[page].synced);
+
+		/* The version that was seen may have been of who still had the page. */
+		while (was + 1 < version[page] &&
+		       !atomic_compare_exchange_weak(&model[page].synced, &was, version[page] - 1))
+			;
+	}
+}
+
+static void check_stats(void)
+{
+	struct hl_pagecache_stats stats;
+
+	hl_pagecache_stats(cache, &stats);
+	if (stats.free + stats.clean + stats.dirty + stats.fixed != stats.total)
+		wrong("the sum is wrong", 0, stats.total, stats.fixed);
+}
+
+static void *torment(void *arg)
+{
+	uint64_t random = seed * UINT64_C(1000003) + (uintptr_t)arg;
+
+	while (atomic_fetch_add(&done, 1) < operations && !bad) {
+		uint64_t page = next_random(&random) % PAGES;
+		unsigned what = next_random(&random) % 1000;
+
+		if (what < 400)
+			use(page, HL_PAGE_SHARED, &random);
+		else if (what < 700)
+			use(page, HL_PAGE_EXCLUSIVE, &random);
+		else if (what < 750)
+			use(page, HL_PAGE_EXCLUSIVE | HL_PAGE_TRY, &random);
+		else if (what < 800)
+			use(page, HL_PAGE_NEW, &random);
+		else if (what < 980)
+			read_without_fixing(page);
+		else if (what < 995)
+			check_stats();
+		else if (what < 999)
+			sync_some(page, next_random(&random) % (PAGES - page) + 1);
+		else
+			sync_some(0, PAGES);
+	}
+	return NULL;
+}
+
+/* What the file holds, read without the cache. */
+static void check_file(bool all)
+{
+	uint64_t data[WORDS];
+	int fd = open(path, O_RDONLY);
+
+	for (uint64_t page = 0; page < PAGES; page++) {
+		uint64_t least = all ? atomic_load(&model[page].version)
+				     : atomic_load(&model[page].synced);
+
+		assert_int_equal(pread(fd, data, PAGE, (off_t)(page * PAGE)), PAGE);
+		for (unsigned i = 1; i < WORDS; i++)
+			assert_int_equal(data[i], data[0]);
+		if (data[0] < word_of(page, least))
+			wrong("the file has not got what was synced", page, data[0], least);
+	}
+	close(fd);
+}
+
+static void run(unsigned frames, unsigned one_in, bool resizes)
+{
+	const struct hl_pagecache_options options = {
+		.limit = frames * PAGE,
+		.most = 2 * frames * PAGE,
+		.pages = PAGES,
+		.wait_ms = frames % 2 * 100,
+	};
+	pthread_t thread[THREADS];
+	int rc;
+
+	memset(model, 0, sizeof(model));
+	done = no_frames = faults = torn = synced = sync_failed = 0;
+	assert_int_equal(truncate(path, 0), 0);
+	faulty_reset();
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	faulty_one_in = one_in;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, torment, (void *)i), 0);
+	while (resizes && atomic_load(&done) < operations && !bad) {
+		rc = hl_pagecache_resize(cache,
+					 (frames / 2 + atomic_load(&done) % frames + 1) * PAGE);
+		if (rc && !may_fail(rc, 0))
+			wrong("resize failed", 0, (uint64_t)-rc, 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	check_file(false);
+	faulty_one_in = 0;
+	check_stats();
+	for (uint64_t page = 0; page < PAGES && !bad; page++) {
+		uint64_t random = page;
+
+		use(page, HL_PAGE_SHARED, &random);
+	}
+	assert_int_equal(bad, 0);
+	assert_int_equal(hl_pagecache_close(cache), 0);
+	check_file(true);
+	assert_int_equal(bad, 0);
+	printf("# %u frames, one fault in %u: %lu operations, %lu without a frame, %lu faults, "
+	       "%lu torn, %lu syncs, %lu failed\n",
+	       frames, one_in, operations, no_frames, faults, torn, synced, sync_failed);
+	assert_true(!one_in || faults);
+	assert_true(synced);
+}
+
+static void pages_hold_what_the_model_says(void **state)
+{
+	static const unsigned frames[] = { 1, 2, 3, 10, 30, 100 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		run(frames[i], 0, false);
+}
+
+static void pages_hold_what_the_model_says_when_the_device_fails(void **state)
+{
+	static const unsigned frames[] = { 1, 2, 3, 10, 30 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		run(frames[i], 10, false);
+}
+
+static void pages_hold_what_the_model_says_while_the_limit_changes(void **state)
+{
+	(void)state;
+	run(4, 0, true);
+	run(30, 50, true);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_hold_what_the_model_says),
+		cmocka_unit_test(pages_hold_what_the_model_says_when_the_device_fails),
+		cmocka_unit_test(pages_hold_what_the_model_says_while_the_limit_changes),
+	};
+	int fd, failed;
+
+	operations = argc > 1 ? strtoul(argv[1], NULL, 10) : operations;
+	seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)time(NULL);
+	printf("# seed %u\n", seed);
+	faulty_seed(seed);
+	fd = mkstemp(path);
+	if (fd < 0)
+		return 1;
+	close(fd);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	return failed;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I/O for the page cache in which things go wrong on demand.
+ */
+#ifndef FAULTY_IO_H
+#define FAULTY_IO_H
+
+#include <stdatomic.h>
+
+#include "pagecache/io.h"
+
+/* Negative errno values to fail with; 0: does not. */
+extern _Atomic(int) faulty_read, faulty_write, faulty_sync;
+/* Only what touches this page of 4096 bytes fails; -1: all. */
+extern _Atomic(long) faulty_page;
+/* Requests do this many bytes at most; 0: all. */
+extern _Atomic(unsigned) faulty_short;
+/* One in so many requests fails, at random; 0: none. Then faulty_random_error(). */
+extern _Atomic(unsigned) faulty_one_in;
+/* Called before each request; may be NULL. */
+extern void (*_Atomic faulty_before)(const struct hl_io_request *request);
+/* What was done. */
+extern _Atomic(unsigned long) faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
+
+/* As it was in the beginning. */
+void faulty_reset(void);
+void faulty_seed(unsigned seed);
+
+extern const struct hl_io faulty_io;
+
+#endif

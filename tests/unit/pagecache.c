@@ -1,0 +1,998 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hotline/pagecache.h>
+
+#include "../tools/faulty_io.h"
+#include "pagecache/internal.h"
+
+#define PAGE 4096u
+
+static char path[64];
+static struct hl_pagecache *cache;
+
+/* ---- Files and caches ---- */
+
+static int make_path(void **state)
+{
+	int fd;
+
+	(void)state;
+	/* Where the tests run, for /tmp may not know O_DIRECT. */
+	strcpy(path, "pagecache-test-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	faulty_reset();
+	cache = NULL;
+	return 0;
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+static void open_with(unsigned frames, uint64_t pages, unsigned flags, unsigned wait_ms)
+{
+	const struct hl_pagecache_options options = {
+		.limit = frames * PAGE, .pages = pages, .flags = flags, .wait_ms = wait_ms
+	};
+
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+}
+
+static void *fix(uint64_t page, unsigned how)
+{
+	void *data = NULL;
+
+	assert_int_equal(hl_page_fix(cache, page, how, &data), 0);
+	assert_non_null(data);
+	return data;
+}
+
+static void unfix(void *data)
+{
+	assert_int_equal(hl_page_unfix(cache, data), 0);
+}
+
+/* Gives a page a content that says which page it is and when it was written. */
+static void put(uint64_t page, uint64_t value)
+{
+	uint64_t *data = fix(page, HL_PAGE_EXCLUSIVE);
+
+	for (unsigned i = 0; i < PAGE / sizeof(*data); i++)
+		data[i] = (page << 32) ^ value ^ i;
+	assert_int_equal(hl_page_dirty(cache, data), 0);
+	unfix(data);
+}
+
+static bool holds(const uint64_t *data, uint64_t page, uint64_t value)
+{
+	for (unsigned i = 0; i < PAGE / sizeof(*data); i++) {
+		if (data[i] != ((page << 32) ^ value ^ i))
+			return false;
+	}
+	return true;
+}
+
+static void expect(uint64_t page, uint64_t value)
+{
+	void *data = fix(page, HL_PAGE_SHARED);
+
+	assert_true(holds(data, page, value));
+	unfix(data);
+}
+
+static void expect_in_file(uint64_t page, uint64_t value)
+{
+	uint64_t data[PAGE / sizeof(uint64_t)];
+	int fd = open(path, O_RDONLY);
+
+	assert_int_equal(pread(fd, data, PAGE, (off_t)(page * PAGE)), PAGE);
+	close(fd);
+	assert_true(holds(data, page, value));
+}
+
+static struct hl_pagecache_stats stats(void)
+{
+	struct hl_pagecache_stats now;
+
+	assert_int_equal(hl_pagecache_stats(cache, &now), 0);
+	assert_int_equal(now.free + now.clean + now.dirty + now.fixed, now.total);
+	return now;
+}
+
+static void close_cache(void)
+{
+	assert_int_equal(hl_pagecache_close(cache), 0);
+}
+
+/* ---- Pages ---- */
+
+static void what_was_written_is_read_again_with_any_number_of_frames(void **state)
+{
+	static const unsigned frames[] = { 1, 2, 3, 10, 100 };
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(frames) / sizeof(frames[0]); k++) {
+		open_with(frames[k], 50, 0, 0);
+		for (uint64_t page = 0; page < 50; page++)
+			put(page, k);
+		for (uint64_t page = 0; page < 50; page++)
+			expect(page * 7 % 50, k);
+		assert_int_equal(stats().total, frames[k]);
+		close_cache();
+		for (uint64_t page = 0; page < 50; page++)
+			expect_in_file(page, k);
+	}
+}
+
+static void every_way_of_doing_io_does_the_same(void **state)
+{
+	static const unsigned flags[] = { 0, HL_PAGECACHE_BUFFERED, HL_PAGECACHE_NO_URING,
+					  HL_PAGECACHE_NO_URING | HL_PAGECACHE_BUFFERED };
+
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		const struct hl_pagecache_options options = { .limit = 300 * PAGE,
+							      .pages = 1000,
+							      .flags = flags[k] };
+
+		assert_int_equal(hl_pagecache_open(&cache, path, &options), 0);
+		for (uint64_t page = 0; page < 1000; page++)
+			put(page * 3 % 1000, k);
+		for (uint64_t page = 0; page < 1000; page++)
+			expect(page, k);
+		if (flags[k] & HL_PAGECACHE_NO_URING)
+			assert_false(stats().uring);
+		if (flags[k] & HL_PAGECACHE_BUFFERED)
+			assert_false(stats().direct);
+		close_cache();
+		expect_in_file(999, k);
+	}
+}
+
+static void pages_of_every_size_keep_what_they_hold(void **state)
+{
+	(void)state;
+	for (size_t size = 4096; size <= 65536; size *= 2) {
+		const struct hl_pagecache_options options = { .limit = 4 * size,
+							      .page_size = size,
+							      .pages = 16,
+							      .flags = HL_PAGECACHE_CREATE };
+
+		assert_int_equal(hl_pagecache_open(&cache, path, &options), 0);
+		assert_int_equal(hl_pagecache_page_size(cache), size);
+		for (unsigned page = 0; page < 16; page++) {
+			char *data = fix(page, HL_PAGE_NEW);
+
+			assert_int_equal((uintptr_t)data % size, 0);
+			memset(data, (int)page + 1, size);
+			unfix(data);
+		}
+		for (unsigned page = 0; page < 16; page++) {
+			char *data = fix(page, HL_PAGE_SHARED);
+
+			assert_true(data[0] == (char)(page + 1) && data[size - 1] == data[0]);
+			unfix(data);
+		}
+		close_cache();
+		unlink(path);
+	}
+}
+
+static void a_new_page_is_not_read(void **state)
+{
+	void *data;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	faulty_read = -EIO;
+	data = fix(3, HL_PAGE_NEW);
+	assert_int_equal(((char *)data)[100], 0);
+	unfix(data);
+	assert_int_equal(faulty_reads, 0);
+	assert_int_equal(stats().dirty, 1);
+	close_cache();
+}
+
+static void a_shared_page_excludes_who_wants_it_exclusively(void **state)
+{
+	void *one, *two, *three;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	one = fix(1, HL_PAGE_SHARED);
+	two = fix(1, HL_PAGE_SHARED | HL_PAGE_TRY);
+	assert_ptr_equal(one, two);
+	assert_int_equal(hl_page_fix(cache, 1, HL_PAGE_EXCLUSIVE, &three), -EDEADLK);
+	assert_int_equal(hl_page_dirty(cache, one), -EINVAL);
+	unfix(one);
+	unfix(two);
+	one = fix(1, HL_PAGE_EXCLUSIVE);
+	assert_int_equal(hl_page_fix(cache, 1, HL_PAGE_SHARED, &three), -EDEADLK);
+	unfix(one);
+	assert_int_equal(hl_page_unfix(cache, one), -EINVAL);
+	close_cache();
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	struct hl_pagecache *none;
+	void *data;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	assert_int_equal(hl_page_fix(cache, 10, 0, &data), -ERANGE);
+	assert_int_equal(hl_page_fix(cache, UINT64_MAX, 0, &data), -ERANGE);
+	assert_int_equal(hl_page_fix(cache, 0, 4, &data), -EINVAL);
+	assert_int_equal(hl_page_fix(cache, 0, 8, &data), -EINVAL);
+	assert_int_equal(hl_page_fix(cache, 0, HL_PAGE_TRY, &data), -EAGAIN);
+	data = fix(0, 0);
+	assert_int_equal(hl_page_unfix(cache, (char *)data + 1), -EINVAL);
+	assert_int_equal(hl_page_unfix(cache, NULL), -EINVAL);
+	assert_int_equal(hl_pagecache_close(cache), -EBUSY);
+	unfix(data);
+	close_cache();
+	assert_int_equal(hl_pagecache_open(&none, path,
+					   &(struct hl_pagecache_options){ .page_size = 5000 }),
+			 -EINVAL);
+	assert_int_equal(hl_pagecache_open(&none, path,
+					   &(struct hl_pagecache_options){ .limit = 100 }),
+			 -EINVAL);
+	assert_int_equal(hl_pagecache_open(&none, "/nowhere/at/all", NULL), -ENOENT);
+	assert_int_equal(hl_pagecache_open(&none, ".", NULL), -EISDIR);
+}
+
+static void a_read_only_cache_writes_nothing(void **state)
+{
+	void *data;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(5, 5);
+	close_cache();
+	open_with(4, 0, HL_PAGECACHE_READ_ONLY, 0);
+	expect(5, 5);
+	assert_int_equal(hl_page_fix(cache, 5, HL_PAGE_EXCLUSIVE, &data), -EROFS);
+	assert_int_equal(hl_pagecache_grow(cache, 20), -EROFS);
+	assert_int_equal(hl_pagecache_discard(cache, 0, 1), -EROFS);
+	close_cache();
+}
+
+static void an_optimistic_read_sees_that_the_page_changed(void **state)
+{
+	struct hl_page_read read, other;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	put(1, 1);
+	assert_int_equal(hl_page_read_begin(cache, 1, &read), 0);
+	assert_true(holds(read.data, 1, 1));
+	assert_true(hl_page_read_valid(&read));
+	/* Others who only read do not matter. */
+	expect(1, 1);
+	assert_true(hl_page_read_valid(&read));
+	put(1, 2);
+	assert_false(hl_page_read_valid(&read));
+	assert_int_equal(hl_page_read_begin(cache, 1, &read), 0);
+	/* Evicted, and read again into the same frame or another. */
+	assert_int_equal(hl_pagecache_resize(cache, PAGE), 0);
+	unfix(fix(2, 0));
+	assert_false(hl_page_read_valid(&read));
+	assert_int_equal(hl_page_read_begin(cache, 1, &other), 0);
+	assert_true(holds(other.data, 1, 2));
+	assert_false(hl_page_read_valid(&read));
+	assert_int_equal(hl_page_read_begin(cache, 10, &read), -ERANGE);
+	close_cache();
+}
+
+/* ---- Errors ---- */
+
+static void a_read_error_is_the_callers_each_time_and_goes_away_with_its_cause(void **state)
+{
+	void *data;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	faulty_read = -EIO;
+	faulty_page = 3;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hl_page_fix(cache, 3, 0, &data), -EIO);
+	unfix(fix(4, 0));
+	assert_int_equal(stats().errors, 3);
+	assert_int_equal(stats().fixed, 0);
+	faulty_read = 0;
+	unfix(fix(3, 0));
+	close_cache();
+}
+
+static void a_write_error_comes_with_every_sync_until_the_page_was_written(void **state)
+{
+	(void)state;
+	open_with(8, 10, 0, 0);
+	put(1, 1);
+	put(2, 2);
+	put(3, 3);
+	faulty_write = -ENOSPC;
+	faulty_page = 2;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hl_pagecache_sync(cache), -ENOSPC);
+	/* The others of the same request were written. */
+	assert_int_equal(stats().dirty, 1);
+	assert_int_equal(hl_pagecache_sync_range(cache, 3, 5), 0);
+	expect_in_file(1, 1);
+	expect_in_file(3, 3);
+	assert_int_equal(hl_pagecache_close(cache), -ENOSPC);
+	faulty_write = 0;
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	close_cache();
+	expect_in_file(2, 2);
+}
+
+static void pages_that_cannot_be_written_do_not_make_room_and_say_why(void **state)
+{
+	void *data;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	put(1, 1);
+	put(2, 2);
+	faulty_write = -EIO;
+	assert_int_equal(hl_page_fix(cache, 3, 0, &data), -EIO);
+	expect(1, 1);
+	expect(2, 2);
+	faulty_write = 0;
+	unfix(fix(3, 0));
+	expect(1, 1);
+	expect(2, 2);
+	close_cache();
+}
+
+static void a_failed_fsync_is_remembered_until_the_pages_were_written_anew(void **state)
+{
+	(void)state;
+	open_with(2, 10, 0, 0);
+	put(1, 1);
+	put(2, 2);
+	/* Written to make room, and in memory no more. */
+	unfix(fix(5, 0));
+	unfix(fix(6, 0));
+	put(3, 3);
+	faulty_sync = -EIO;
+	assert_int_equal(hl_pagecache_sync(cache), -EIO);
+	faulty_sync = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hl_pagecache_sync(cache), -EIO);
+	assert_int_equal(hl_pagecache_sync_range(cache, 3, 1), 0);
+	assert_int_equal(hl_pagecache_sync_range(cache, 1, 1), -EIO);
+	assert_int_equal(hl_pagecache_close(cache), -EIO);
+	put(1, 11);
+	assert_int_equal(hl_pagecache_sync_range(cache, 1, 1), 0);
+	assert_int_equal(hl_pagecache_sync(cache), -EIO);
+	put(2, 22);
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	close_cache();
+	expect_in_file(1, 11);
+	expect_in_file(2, 22);
+	expect_in_file(3, 3);
+}
+
+static void a_page_that_is_in_memory_is_written_again_after_a_failed_fsync(void **state)
+{
+	unsigned long writes;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(1, 1);
+	faulty_sync = -EIO;
+	assert_int_equal(hl_pagecache_sync(cache), -EIO);
+	writes = faulty_writes;
+	faulty_sync = 0;
+	assert_int_equal(stats().dirty, 1);
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	assert_int_equal(faulty_writes, writes + 1);
+	close_cache();
+}
+
+static void short_transfers_are_continued(void **state)
+{
+	(void)state;
+	open_with(20, 40, HL_PAGECACHE_BUFFERED, 0);
+	faulty_short = 1000;
+	for (uint64_t page = 0; page < 40; page++)
+		put(page, 9);
+	for (uint64_t page = 0; page < 40; page++)
+		expect(page, 9);
+	close_cache();
+	for (uint64_t page = 0; page < 40; page++)
+		expect_in_file(page, 9);
+}
+
+static void a_file_that_was_truncated_is_an_error_and_no_signal(void **state)
+{
+	void *data;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(1, 1);
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	assert_int_equal(truncate(path, PAGE * 5 / 2), 0);
+	expect(1, 1);
+	assert_int_equal(hl_page_fix(cache, 7, 0, &data), -ENODATA);
+	assert_int_equal(hl_page_fix(cache, 2, 0, &data), -ENODATA);
+	unfix(fix(0, 0));
+	close_cache();
+}
+
+static void a_file_may_end_within_a_page(void **state)
+{
+	int fd = open(path, O_WRONLY);
+	char *data;
+
+	(void)state;
+	assert_int_equal(pwrite(fd, "end", 3, PAGE), 3);
+	close(fd);
+	open_with(1, 0, 0, 0);
+	assert_int_equal(hl_pagecache_pages(cache), 2);
+	unfix(fix(0, 0));
+	data = fix(1, HL_PAGE_EXCLUSIVE);
+	assert_memory_equal(data, "end\0\0\0", 6);
+	assert_int_equal(data[PAGE - 1], 0);
+	data[PAGE - 1] = 'x';
+	hl_page_dirty(cache, data);
+	unfix(data);
+	unfix(fix(0, 0));
+	data = fix(1, 0);
+	assert_int_equal(data[PAGE - 1], 'x');
+	unfix(data);
+	close_cache();
+}
+
+/* ---- Frames ---- */
+
+static void when_all_is_fixed_there_is_a_prompt_error(void **state)
+{
+	void *one, *two, *three;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	one = fix(1, 0);
+	two = fix(2, HL_PAGE_EXCLUSIVE);
+	assert_int_equal(hl_page_fix(cache, 3, 0, &three), -ENOBUFS);
+	assert_int_equal(stats().fixed, 2);
+	unfix(one);
+	three = fix(3, 0);
+	unfix(two);
+	unfix(three);
+	close_cache();
+}
+
+static void *unfix_later(void *data)
+{
+	/* The main thread waits for a frame by now, or is about to. */
+	while (!atomic_load(&cache->starving))
+		sched_yield();
+	hl_page_unfix(cache, data);
+	return NULL;
+}
+
+static void when_all_is_fixed_it_can_wait_for_one(void **state)
+{
+	pthread_t thread;
+	void *one, *two;
+
+	(void)state;
+	open_with(1, 10, 0, 60000);
+	one = fix(1, 0);
+	assert_int_equal(pthread_create(&thread, NULL, unfix_later, one), 0);
+	two = fix(2, 0);
+	pthread_join(thread, NULL);
+	unfix(two);
+	close_cache();
+	open_with(1, 10, 0, 20);
+	one = fix(1, 0);
+	assert_int_equal(hl_page_fix(cache, 2, 0, &two), -ENOBUFS);
+	unfix(one);
+	close_cache();
+}
+
+static pthread_barrier_t together;
+static _Atomic(uintptr_t) address;
+static atomic_int different;
+
+static void *fix_the_same(void *arg)
+{
+	(void)arg;
+	for (uint64_t page = 0; page < 200; page++) {
+		uintptr_t none = 0, here;
+		void *data;
+
+		pthread_barrier_wait(&together);
+		if (hl_page_fix(cache, page, 0, &data)) {
+			different++;
+			data = NULL;
+		}
+		here = (uintptr_t)data;
+		if (!atomic_compare_exchange_strong(&address, &none, here) && none != here)
+			different++;
+		pthread_barrier_wait(&together);
+		atomic_store(&address, 0);
+		if (data)
+			hl_page_unfix(cache, data);
+	}
+	return NULL;
+}
+
+static void a_page_that_is_read_has_one_frame_however_many_want_it(void **state)
+{
+	pthread_t thread[4];
+
+	(void)state;
+	open_with(8, 200, 0, 0);
+	pthread_barrier_init(&together, NULL, 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, fix_the_same, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(different, 0);
+	assert_int_equal(stats().pages_read, 200);
+	assert_int_equal(faulty_reads, 200);
+	close_cache();
+}
+
+/* Fixed by the thread that writes, dirtied while it does. */
+static pthread_barrier_t begun;
+static _Atomic(int) blocked;
+
+static void block_once(const struct hl_io_request *request)
+{
+	int yes = 1;
+
+	if (request->write && atomic_compare_exchange_strong(&blocked, &yes, 2)) {
+		pthread_barrier_wait(&begun);
+		pthread_barrier_wait(&begun);
+	}
+}
+
+static void *sync_in_thread(void *rc)
+{
+	*(int *)rc = hl_pagecache_sync(cache);
+	return NULL;
+}
+
+static void a_page_that_is_dirtied_during_its_write_back_stays_dirty(void **state)
+{
+	struct hl_frame *frame;
+	pthread_t thread;
+	void *data;
+	int rc = -1;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(1, 1);
+	pthread_barrier_init(&begun, NULL, 2);
+	blocked = 1;
+	faulty_before = block_once;
+	assert_int_equal(pthread_create(&thread, NULL, sync_in_thread, &rc), 0);
+	pthread_barrier_wait(&begun);
+	/* It can be read meanwhile, and written to when it is in the file. */
+	expect(1, 1);
+	assert_int_equal(hl_page_fix(cache, 1, HL_PAGE_EXCLUSIVE | HL_PAGE_TRY, &data), -EAGAIN);
+	frame = hl_table_find(cache, 1);
+	assert_true(atomic_load(&frame->word) & HL_FRAME_DIRTY);
+	pthread_barrier_wait(&begun);
+	put(1, 2);
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, 0);
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	expect_in_file(1, 2);
+	close_cache();
+}
+
+static void a_second_sync_waits_for_what_the_first_is_writing(void **state)
+{
+	pthread_t one, two;
+	int rc_one = -1, rc_two = -1;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(1, 1);
+	pthread_barrier_init(&begun, NULL, 2);
+	blocked = 1;
+	faulty_before = block_once;
+	faulty_write = -EIO;
+	assert_int_equal(pthread_create(&one, NULL, sync_in_thread, &rc_one), 0);
+	pthread_barrier_wait(&begun);
+	assert_int_equal(pthread_create(&two, NULL, sync_in_thread, &rc_two), 0);
+	pthread_barrier_wait(&begun);
+	pthread_join(one, NULL);
+	pthread_join(two, NULL);
+	assert_int_equal(rc_one, -EIO);
+	assert_int_equal(rc_two, -EIO);
+	faulty_write = 0;
+	close_cache();
+}
+
+/* ---- Who holds what ---- */
+
+struct told {
+	int n, ended;
+	uint64_t page;
+};
+
+static void note_holder(const struct hl_page_holder *holder, void *arg)
+{
+	struct told *told = arg;
+
+	told->n++;
+	told->ended += holder->ended;
+	told->page = holder->page;
+}
+
+static void note_leak(struct hl_pagecache *which, uint64_t page, void *data, void *arg)
+{
+	struct told *told = arg;
+
+	assert_ptr_equal(which, cache);
+	assert_non_null(data);
+	told->n++;
+	told->page = page;
+}
+
+static void *fix_and_end(void *page)
+{
+	return fix((uint64_t)(uintptr_t)page, HL_PAGE_SHARED);
+}
+
+static void a_thread_that_ends_with_a_page_is_reported(void **state)
+{
+	struct told leaks = { 0 }, holders = { 0 };
+	const struct hl_pagecache_options options = {
+		.limit = 4 * PAGE, .pages = 10, .leaked = note_leak, .leaked_arg = &leaks
+	};
+	pthread_t thread;
+	void *data, *mine;
+
+	(void)state;
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	assert_int_equal(pthread_create(&thread, NULL, fix_and_end, (void *)7), 0);
+	pthread_join(thread, &data);
+	assert_int_equal(leaks.n, 1);
+	assert_int_equal(leaks.page, 7);
+	assert_int_equal(stats().leaked, 1);
+	mine = fix(3, HL_PAGE_SHARED);
+	assert_int_equal(hl_pagecache_holders(cache, note_holder, &holders), 2);
+	assert_int_equal(holders.n, 2);
+	assert_int_equal(holders.ended, 1);
+	assert_int_equal(hl_pagecache_close(cache), -EBUSY);
+	unfix(data);
+	unfix(mine);
+	assert_int_equal(hl_pagecache_holders(cache, note_holder, &holders), 0);
+	close_cache();
+}
+
+static void a_thread_can_fix_more_pages_than_it_has_room_for_at_first(void **state)
+{
+	void *data[200];
+	struct told holders = { 0 };
+
+	(void)state;
+	open_with(200, 200, 0, 0);
+	for (unsigned i = 0; i < 200; i++)
+		data[i] = fix(i, HL_PAGE_SHARED);
+	assert_int_equal(hl_pagecache_holders(cache, note_holder, &holders), 200);
+	for (unsigned i = 0; i < 200; i++)
+		unfix(data[(i * 7) % 200]);
+	assert_int_equal(stats().fixed, 0);
+	close_cache();
+}
+
+static void a_child_of_fork_gets_errors_and_the_parent_is_unharmed(void **state)
+{
+	struct hl_pagecache_stats now;
+	struct hl_page_read read;
+	void *data, *mine;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	put(1, 1);
+	mine = fix(1, HL_PAGE_SHARED);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct hl_pagecache *own;
+		bool bad = hl_page_fix(cache, 1, 0, &data) != -ECHILD ||
+			   hl_page_unfix(cache, mine) != -ECHILD ||
+			   hl_page_dirty(cache, mine) != -ECHILD ||
+			   hl_page_read_begin(cache, 1, &read) != -ECHILD ||
+			   hl_pagecache_sync(cache) != -ECHILD ||
+			   hl_pagecache_close(cache) != -ECHILD ||
+			   hl_pagecache_abandon(cache) != -ECHILD ||
+			   hl_pagecache_pages(cache) != -ECHILD ||
+			   hl_pagecache_grow(cache, 20) != -ECHILD ||
+			   hl_pagecache_discard(cache, 0, 1) != -ECHILD ||
+			   hl_pagecache_resize(cache, 2 * PAGE) != -ECHILD ||
+			   hl_pagecache_holders(cache, NULL, NULL) != -ECHILD ||
+			   hl_pagecache_stats(cache, &now) != -ECHILD;
+
+		/* It can have its own. */
+		bad |= hl_pagecache_open(&own, path,
+					 &(struct hl_pagecache_options){ .limit = 2 * PAGE }) !=
+			       0 ||
+		       hl_page_fix(own, 3, 0, &data) != 0 || hl_page_unfix(own, data) != 0 ||
+		       hl_pagecache_close(own) != 0;
+		_exit(bad);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(holds(mine, 1, 1));
+	unfix(mine);
+	close_cache();
+	expect_in_file(1, 1);
+}
+
+/* ---- Limits and lengths ---- */
+
+static void a_file_grows_and_reads_as_zeroes(void **state)
+{
+	char *data;
+
+	(void)state;
+	open_with(2, 1, 0, 0);
+	put(0, 1);
+	for (uint64_t pages = 2; pages < 40; pages++) {
+		assert_int_equal(hl_pagecache_grow(cache, pages), 0);
+		assert_int_equal(hl_pagecache_pages(cache), pages);
+		data = fix(pages - 1, 0);
+		assert_int_equal(data[0] | data[PAGE - 1], 0);
+		unfix(data);
+		put(pages - 1, pages);
+	}
+	assert_int_equal(hl_pagecache_grow(cache, 3), 0);
+	assert_int_equal(hl_pagecache_pages(cache), 39);
+	assert_int_equal(hl_pagecache_grow(cache, UINT64_MAX / 2), -EFBIG);
+	for (uint64_t page = 1; page < 39; page++)
+		expect(page, page + 1);
+	close_cache();
+}
+
+static void discarded_pages_read_as_zeroes(void **state)
+{
+	char *data;
+
+	(void)state;
+	open_with(3, 20, 0, 0);
+	for (uint64_t page = 0; page < 20; page++)
+		put(page, 1);
+	assert_int_equal(hl_pagecache_discard(cache, 5, 10), 0);
+	for (uint64_t page = 0; page < 20; page++) {
+		if (page < 5 || page >= 15) {
+			expect(page, 1);
+			continue;
+		}
+		data = fix(page, 0);
+		assert_int_equal(data[0] | data[8] | data[PAGE - 1], 0);
+		unfix(data);
+	}
+	assert_int_equal(hl_pagecache_discard(cache, 15, 6), -ERANGE);
+	data = fix(2, 0);
+	assert_int_equal(hl_pagecache_discard(cache, 2, 1), -EBUSY);
+	unfix(data);
+	put(6, 2);
+	close_cache();
+	expect_in_file(6, 2);
+}
+
+static size_t memory_of_process(unsigned long *resident)
+{
+	unsigned long mapped = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_int_equal(fscanf(file, "%lu %lu", &mapped, resident), 2);
+	fclose(file);
+	return mapped * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t resident_bytes(void)
+{
+	unsigned long pages;
+
+	memory_of_process(&pages);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void a_lower_limit_holds_at_once(void **state)
+{
+	const struct hl_pagecache_options options = { .limit = 1000 * PAGE,
+						      .pages = 2000,
+						      .most = 1500 * PAGE };
+	size_t before, after;
+	void *data;
+
+	(void)state;
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	for (uint64_t page = 0; page < 1500; page++)
+		put(page, 1);
+	before = resident_bytes();
+	assert_int_equal(stats().total, 1000);
+	assert_int_equal(hl_pagecache_resize(cache, 100 * PAGE), 0);
+	assert_int_equal(stats().total, 100);
+	after = resident_bytes();
+	assert_true(before > after + 500 * PAGE);
+	for (uint64_t page = 0; page < 1500; page++)
+		expect(page, 1);
+	assert_int_equal(hl_pagecache_resize(cache, 1500 * PAGE), 0);
+	for (uint64_t page = 0; page < 1500; page++)
+		put(page, 2);
+	assert_int_equal(stats().total, 1500);
+	assert_int_equal(hl_pagecache_resize(cache, 1501 * PAGE), -E2BIG);
+	assert_int_equal(hl_pagecache_resize(cache, 10), -EINVAL);
+	data = fix(1499, 0);
+	hl_pagecache_resize(cache, PAGE);
+	for (uint64_t page = 0; page < 1499; page++) {
+		void *other;
+		int rc = hl_page_fix(cache, page, 0, &other);
+
+		assert_true(rc == 0 || rc == -ENOBUFS);
+		if (!rc) {
+			assert_true(holds(other, page, 2));
+			unfix(other);
+		}
+	}
+	unfix(data);
+	assert_int_equal(hl_pagecache_resize(cache, PAGE), 0);
+	assert_int_equal(stats().total, 1);
+	for (uint64_t page = 0; page < 1500; page++)
+		expect(page, 2);
+	close_cache();
+}
+
+static void the_limit_by_default_leaves_room(void **state)
+{
+	const size_t room = 256 << 20;
+	struct rlimit limit;
+	unsigned long resident;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(hl_default_limit() > 0);
+	limit.rlim_cur = limit.rlim_max = memory_of_process(&resident) + room;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	pid = fork();
+	if (!pid) {
+		void *data;
+		bool bad = setrlimit(RLIMIT_AS, &limit) || hl_default_limit() > room / 2 ||
+			   hl_pagecache_open(&cache, path,
+					     &(struct hl_pagecache_options){ .pages = 10 }) ||
+			   hl_page_fix(cache, 1, 0, &data) || !malloc(32 << 20);
+
+		_exit(bad);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+#else
+	(void)limit;
+	(void)status;
+	(void)pid;
+#endif
+}
+
+static void a_hot_set_survives_a_scan(void **state)
+{
+	unsigned long before, pages = 2000, frames = 200, hot = 100, missed;
+
+	(void)state;
+	open_with((unsigned)frames, pages, 0, 0);
+	for (int round = 0; round < 4; round++) {
+		for (uint64_t page = 0; page < hot; page++)
+			unfix(fix(page, 0));
+	}
+	before = faulty_reads;
+	for (uint64_t page = hot; page < pages; page++) {
+		unfix(fix(page, 0));
+		unfix(fix(page * 7 % hot, 0));
+	}
+	missed = faulty_reads - before - (pages - hot);
+	assert_true(missed < (pages - hot) / 20);
+	close_cache();
+}
+
+static void many_caches_are_open_at_once(void **state)
+{
+	enum { N = 300 };
+	static struct hl_pagecache *many[N];
+	const struct hl_pagecache_options options = { .limit = 2 * PAGE, .pages = 4 };
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(hl_pagecache_open(&many[i], path, &options), 0);
+	for (unsigned i = 0; i < N; i++) {
+		cache = many[i];
+		put(i % 4, i);
+		expect(i % 4, i);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		cache = many[i];
+		expect(i % 4, i);
+		assert_int_equal(hl_pagecache_abandon(cache), 0);
+	}
+}
+
+static void sets_of_pages_keep_what_was_added_and_not_removed(void **state)
+{
+	struct hl_pageset set = { 0 };
+
+	(void)state;
+	for (uint64_t page = 0; page < 5000; page++)
+		hl_pageset_add(&set, page * page);
+	for (uint64_t page = 0; page < 5000; page += 2)
+		hl_pageset_remove(&set, page * page);
+	hl_pageset_remove(&set, 2);
+	assert_int_equal(set.n, 2500);
+	for (uint64_t page = 0; page < 5000; page++)
+		assert_int_equal(hl_pageset_any(&set, page * page, 1), page % 2);
+	hl_pageset_free(&set);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_was_written_is_read_again_with_any_number_of_frames),
+		TEST(every_way_of_doing_io_does_the_same),
+		TEST(pages_of_every_size_keep_what_they_hold),
+		TEST(a_new_page_is_not_read),
+		TEST(a_shared_page_excludes_who_wants_it_exclusively),
+		TEST(what_cannot_be_is_refused),
+		TEST(a_read_only_cache_writes_nothing),
+		TEST(an_optimistic_read_sees_that_the_page_changed),
+		TEST(a_read_error_is_the_callers_each_time_and_goes_away_with_its_cause),
+		TEST(a_write_error_comes_with_every_sync_until_the_page_was_written),
+		TEST(pages_that_cannot_be_written_do_not_make_room_and_say_why),
+		TEST(a_failed_fsync_is_remembered_until_the_pages_were_written_anew),
+		TEST(a_page_that_is_in_memory_is_written_again_after_a_failed_fsync),
+		TEST(short_transfers_are_continued),
+		TEST(a_file_that_was_truncated_is_an_error_and_no_signal),
+		TEST(a_file_may_end_within_a_page),
+		TEST(when_all_is_fixed_there_is_a_prompt_error),
+		TEST(when_all_is_fixed_it_can_wait_for_one),
+		TEST(a_page_that_is_read_has_one_frame_however_many_want_it),
+		TEST(a_page_that_is_dirtied_during_its_write_back_stays_dirty),
+		TEST(a_second_sync_waits_for_what_the_first_is_writing),
+		TEST(a_thread_that_ends_with_a_page_is_reported),
+		TEST(a_thread_can_fix_more_pages_than_it_has_room_for_at_first),
+		TEST(a_child_of_fork_gets_errors_and_the_parent_is_unharmed),
+		TEST(a_file_grows_and_reads_as_zeroes),
+		TEST(discarded_pages_read_as_zeroes),
+		TEST(a_lower_limit_holds_at_once),
+		TEST(the_limit_by_default_leaves_room),
+		TEST(a_hot_set_survives_a_scan),
+		TEST(many_caches_are_open_at_once),
+		TEST(sets_of_pages_keep_what_was_added_and_not_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
