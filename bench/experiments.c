@@ -18,4 +18,7 @@ const struct bench_experiment *const bench_experiments[] = {
 	NULL,
 	&bench_csd_align,	&bench_call_many,    &bench_call_latency,
 	&bench_call_throughput, &bench_pagevec_size, NULL,
+	&bench_pagevec_size,
+	&bench_pagecache_hit,
+	NULL,
 };

@@ -19,6 +19,7 @@ extern const struct bench_experiment bench_rcu_synchronize;
 extern const struct bench_experiment bench_close_flood;
 extern const struct bench_experiment bench_rcu_hash;
 extern const struct bench_experiment bench_pagevec_size;
+extern const struct bench_experiment bench_pagecache_hit;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

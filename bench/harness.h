@@ -18,6 +18,10 @@
 
 #include "bench/machine.h"
 
+/* Why a peer whose library was not there cannot be measured. */
+#define BENCH_INSTALL(debian, fedora) \
+	"not built in: install " debian " (Debian, Ubuntu) or " fedora " (Fedora), then build anew"
+
 enum bench_kind {
 	BENCH_OURS,
 	BENCH_AS_IT_WAS, /* the layout or the design before the change of the kernel */
@@ -42,6 +46,7 @@ extern const struct bench_metric bench_ns_per_grace_period;
 extern const struct bench_metric bench_messages_per_second;
 extern const struct bench_metric bench_operations_per_second;
 extern const struct bench_metric bench_lookups_per_second;
+extern const struct bench_metric bench_pages_per_second;
 
 struct bench_row;
 

@@ -17,8 +17,7 @@
 #define MISSING(peer_name, peer_abilities, debian, fedora) \
 	{ \
 		.name = peer_name, .kind = BENCH_PEER, .abilities = peer_abilities, \
-		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
-			   " (Fedora), then build anew" \
+		.why_not = BENCH_INSTALL(debian, fedora) \
 	}
 
 const struct peer bench_peers[] = {

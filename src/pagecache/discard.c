@@ -2,7 +2,7 @@
 /*
  * Throwing pages away.
  */
-#include "internal.h"
+#include "pagecache/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * writes the word of the frame once, and what the thread keeps for itself. An optimistic
  * read writes the word only if the page was not used since the hand came by.
  */
-#include "internal.h"
+#include "pagecache/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -209,35 +209,49 @@ static int bring(struct hl_pagecache *cache, uint64_t page)
 	return rc ? rc : hl_page_unfix(cache, data);
 }
 
-int hl_page_read_begin(struct hl_pagecache *cache, uint64_t page, struct hl_page_read *read)
+/* Whether the page is in memory and nobody has it exclusively. */
+static inline bool see(struct hl_pagecache *cache, uint64_t page, struct hl_page_read *read,
+		       uint64_t mark)
 {
-	uint64_t mark = HL_FRAME_REF;
+	struct hl_frame *frame = hl_table_find(cache, page);
+	uint64_t word;
 
-	if (__builtin_expect(!hl_cache_is_ours(cache), 0))
-		return -ECHILD;
-	for (;;) {
-		struct hl_frame *frame = hl_table_find(cache, page);
-		/* FRAME_LOCK, pairs with hl_frame_unlock() */
-		uint64_t word = frame ? atomic_load_explicit(&frame->word, memory_order_acquire)
-				      : 0;
-		int rc;
+	if (__builtin_expect(!frame, 0))
+		return false;
+	/* FRAME_LOCK, pairs with hl_frame_unlock() */
+	word = atomic_load_explicit(&frame->word, memory_order_acquire);
+	if (__builtin_expect((word & (HL_FRAME_RESIDENT | HL_FRAME_EXCL)) != HL_FRAME_RESIDENT ||
+				     hl_frame_page(frame) != page,
+			     0))
+		return false;
+	if (mark & ~word)
+		atomic_fetch_or_explicit(&frame->word, mark, memory_order_relaxed);
+	read->data = hl_frame_data(cache, frame);
+	read->state = word & HL_FRAME_VALID;
+	read->frame = frame;
+	return true;
+}
 
-		if (__builtin_expect((word & (HL_FRAME_RESIDENT | HL_FRAME_EXCL)) ==
-						     HL_FRAME_RESIDENT &&
-					     hl_frame_page(frame) == page,
-				     1)) {
-			if (mark & ~word)
-				atomic_fetch_or_explicit(&frame->word, mark, memory_order_relaxed);
-			read->data = hl_frame_data(cache, frame);
-			read->state = word & HL_FRAME_VALID;
-			read->frame = frame;
-			return 0;
-		}
+static __attribute__((noinline)) int see_slowly(struct hl_pagecache *cache, uint64_t page,
+						struct hl_page_read *read)
+{
+	int rc;
+
+	do {
 		rc = bring(cache, page);
 		if (rc)
 			return rc;
-		mark = 0; /* that was its use */
-	}
+	} while (!see(cache, page, read, 0)); /* that was its use */
+	return 0;
+}
+
+int hl_page_read_begin(struct hl_pagecache *cache, uint64_t page, struct hl_page_read *read)
+{
+	if (__builtin_expect(!hl_cache_is_ours(cache), 0))
+		return -ECHILD;
+	return __builtin_expect(see(cache, page, read, HL_FRAME_REF), 1)
+		       ? 0
+		       : see_slowly(cache, page, read);
 }
 
 bool hl_page_read_valid(const struct hl_page_read *read)

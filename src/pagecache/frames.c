@@ -5,7 +5,7 @@
  * A thread takes free frames from the cache by the batch, and keeps the rest for its next
  * misses; when there are no others they are stolen from it.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <sched.h>

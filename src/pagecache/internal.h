@@ -236,10 +236,8 @@ static inline uint32_t hl_frames_ever(const struct hl_pagecache *cache)
 	return atomic_load_explicit(&cache->n_ever, memory_order_relaxed);
 }
 
-/* ---- table.c ---- */
+/* ---- table.c; searching is in table.h ---- */
 
-/* Finds the frame that holds or is to hold a page. It may be another's by now. */
-struct hl_frame *hl_table_find(const struct hl_pagecache *cache, uint64_t page);
 /* Makes the frame the page's; -EEXIST: the page has one. The caller has it exclusively. */
 int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page);
 /* The page has no frame any more. The caller has the frame exclusively. */

@@ -7,7 +7,7 @@
  * changes it. The owner adds and removes without a lock: a page that it has fixed is in one
  * entry, and only one thread unfixes it.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

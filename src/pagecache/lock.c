@@ -27,7 +27,7 @@
  * wakes all. If the word changed before the bit was set, the exchange fails and nobody
  * sleeps.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * How much memory a cache takes by default: half of what is free, as far as the system, the
  * memory cgroups of the process and its address space let it.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <limits.h>
 #include <stdio.h>

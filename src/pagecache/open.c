@@ -2,7 +2,7 @@
 /*
  * Opening and closing a cache, and its file's length.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

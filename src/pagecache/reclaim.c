@@ -19,7 +19,7 @@
  * Who finds nothing looks harder: at active pages in the second round, and at whatever is
  * not fixed in the third.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
  * Changing the limit. The frames in use are those with the lowest numbers; those above are
  * HL_FRAME_OFF, on no list, and their memory is the system's.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <sched.h>

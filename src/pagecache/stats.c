@@ -3,7 +3,7 @@
  * What there is and what was done. The states are counted by looking at each frame once, so
  * that they add up whatever happens meanwhile.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -18,65 +18,42 @@
  * page's, and what it does not find may just have come. Who fixes looks at the frame again,
  * and who inserts searches with the stripe held.
  */
-#include "internal.h"
+#include "pagecache/table.h"
 
 #include <errno.h>
 
-static uint64_t hash(uint64_t page)
-{
-	return page * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-static uint32_t home(const struct hl_pagecache *cache, uint64_t hashed)
-{
-	return (uint32_t)(hashed >> cache->bucket_shift);
-}
-
-static uint64_t tag(uint64_t hashed)
-{
-	return hashed << 32;
-}
-
-static struct hl_bucket *after(const struct hl_pagecache *cache, const struct hl_bucket *bucket)
-{
-	return &cache->bucket[(uint32_t)(bucket - cache->bucket + 1) & (cache->n_buckets - 1)];
-}
-
 static pthread_mutex_t *stripe_of(struct hl_pagecache *cache, uint64_t hashed)
 {
-	return &cache->stripe[home(cache, hashed) % HL_STRIPES].lock;
+	return &cache->stripe[hl_table_home(cache, hashed) % HL_STRIPES].lock;
 }
 
-struct hl_frame *hl_table_find(const struct hl_pagecache *cache, uint64_t page)
+struct hl_frame *hl_table_search(const struct hl_pagecache *cache, uint64_t page)
 {
-	uint64_t hashed = hash(page), wanted = tag(hashed), slot;
-	const struct hl_bucket *bucket = &cache->bucket[home(cache, hashed)];
+	uint64_t hashed = hl_table_hash(page), tag = hl_table_tag(hashed);
+	const struct hl_bucket *bucket = &cache->bucket[hl_table_home(cache, hashed)];
 
 	for (uint32_t n = 0; n < cache->n_buckets; n++) {
 		for (unsigned i = 0; i < HL_BUCKET_SLOTS; i++) {
-			/* TABLE_SLOT, pairs with put_into() */
-			slot = atomic_load_explicit(&bucket->slot[i], memory_order_acquire);
-			if ((slot ^ wanted) >> 32 || !(uint32_t)slot)
-				continue;
-			struct hl_frame *frame = &cache->frame[(uint32_t)slot - 1];
+			struct hl_frame *frame = hl_table_look(cache, &bucket->slot[i], tag, page);
 
-			if (hl_frame_page(frame) == page)
+			if (frame)
 				return frame;
 		}
 		if (!atomic_load_explicit(&bucket->passed, memory_order_relaxed))
-			return NULL;
-		bucket = after(cache, bucket);
+			break;
+		bucket = hl_table_after(cache, bucket);
 	}
 	return NULL;
 }
 
 /* Pages of other stripes come and go in the same bucket. */
-static bool put_into(struct hl_bucket *bucket, uint64_t slot)
+static bool put_into(struct hl_bucket *bucket, uint64_t slot, unsigned first)
 {
-	for (unsigned i = 0; i < HL_BUCKET_SLOTS; i++) {
+	for (unsigned n = 0; n < HL_BUCKET_SLOTS; n++) {
+		unsigned i = (first + n) % HL_BUCKET_SLOTS;
 		uint64_t none = 0;
 
-		/* TABLE_SLOT, pairs with hl_table_find() */
+		/* TABLE_SLOT, pairs with hl_table_look() */
 		if (!atomic_load_explicit(&bucket->slot[i], memory_order_relaxed) &&
 		    atomic_compare_exchange_strong_explicit(&bucket->slot[i], &none, slot,
 							    memory_order_release,
@@ -99,9 +76,9 @@ static bool take_from(struct hl_bucket *bucket, uint64_t slot)
 
 int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page)
 {
-	uint64_t hashed = hash(page);
-	uint64_t slot = tag(hashed) | (hl_frame_number(cache, frame) + 1);
-	struct hl_bucket *bucket = &cache->bucket[home(cache, hashed)];
+	uint64_t hashed = hl_table_hash(page);
+	uint64_t slot = hl_table_tag(hashed) | (hl_frame_number(cache, frame) + 1);
+	struct hl_bucket *bucket = &cache->bucket[hl_table_home(cache, hashed)];
 	pthread_mutex_t *lock = stripe_of(cache, hashed);
 
 	pthread_mutex_lock(lock);
@@ -111,9 +88,9 @@ int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t
 	}
 	atomic_store_explicit(&frame->page, page, memory_order_relaxed);
 	/* There are more slots than frames. A page is counted before it can be found behind. */
-	while (!put_into(bucket, slot)) {
+	while (!put_into(bucket, slot, hl_table_first(hashed))) {
 		atomic_fetch_add_explicit(&bucket->passed, 1, memory_order_relaxed);
-		bucket = after(cache, bucket);
+		bucket = hl_table_after(cache, bucket);
 	}
 	pthread_mutex_unlock(lock);
 	return 0;
@@ -121,15 +98,15 @@ int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t
 
 void hl_table_remove(struct hl_pagecache *cache, struct hl_frame *frame)
 {
-	uint64_t hashed = hash(hl_frame_page(frame));
-	uint64_t slot = tag(hashed) | (hl_frame_number(cache, frame) + 1);
-	struct hl_bucket *bucket = &cache->bucket[home(cache, hashed)];
+	uint64_t hashed = hl_table_hash(hl_frame_page(frame));
+	uint64_t slot = hl_table_tag(hashed) | (hl_frame_number(cache, frame) + 1);
+	struct hl_bucket *bucket = &cache->bucket[hl_table_home(cache, hashed)];
 	pthread_mutex_t *lock = stripe_of(cache, hashed);
 
 	pthread_mutex_lock(lock);
 	while (!take_from(bucket, slot)) {
 		atomic_fetch_sub_explicit(&bucket->passed, 1, memory_order_relaxed);
-		bucket = after(cache, bucket);
+		bucket = hl_table_after(cache, bucket);
 	}
 	atomic_store_explicit(&frame->page, HL_NO_PAGE, memory_order_relaxed);
 	pthread_mutex_unlock(lock);

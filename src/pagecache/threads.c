@@ -5,7 +5,7 @@
  *
  * Locking: `lock`, for the list of jobs and what of them is done.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * came short is continued; a request for several pages that fails is done again page by
  * page, so that an error concerns the pages that have it.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

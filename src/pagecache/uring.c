@@ -3,13 +3,13 @@
  * I/O by io_uring, a ring for each thread: nobody shares one, so there is no lock. A single
  * request is done by preadv or pwritev, which is one system call as well and a shorter one.
  */
-#include "internal.h"
+#include "pagecache/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "pagecache_config.h"
+#include "pagecache/pagecache_config.h"
 
 void hl_io_one(int fd, struct hl_io_request *request)
 {

@@ -11,7 +11,7 @@
  * become .lost. Those still in memory are dirty again; written anew, they are lost no
  * more. Until then each sync of them fails.
  */
-#include "internal.h"
+#include "pagecache/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
 #include <hotline/pagecache.h>
 
 #include "../tools/faulty_io.h"
-#include "pagecache/internal.h"
+#include "pagecache/table.h"
 
 #define PAGE 4096u
 
