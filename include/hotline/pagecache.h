@@ -84,6 +84,13 @@ struct hl_pagecache_options {
 	 * milliseconds, before -ENOBUFS. 0: not at all. */
 	unsigned wait_ms;
 	/*
+	 * Pages are written by a thread of the library when they have been dirty for so many
+	 * milliseconds (0: 5000), and when more of the memory is dirty than so many percent
+	 * (0: 25). write_after_ms UINT_MAX: only by sync, and to make room.
+	 */
+	unsigned write_after_ms;
+	unsigned dirty_percent;
+	/*
 	 * Told when a thread ends that has a page fixed; may be NULL. Called by that thread
 	 * while it ends; it may unfix the page and do nothing else with the cache. A page
 	 * that is not unfixed stays fixed and is listed by hl_pagecache_holders().
@@ -171,6 +178,73 @@ HL_API int hl_page_unfix(struct hl_pagecache *cache, void *data);
  * fixed exclusively.
  */
 HL_API int hl_page_dirty(struct hl_pagecache *cache, void *data);
+
+/* Pages that can be fixed at once. */
+#define HL_PAGES_AT_ONCE 256u
+
+/*
+ * hl_page_fix_many - fixes several pages
+ * @page: their numbers, in any order; the .item of a batch of them (hotline/pagevec.h) or
+ *	any other array
+ * @n: how many, HL_PAGES_AT_ONCE at most
+ * @how: for all of them
+ * @data: where their addresses go, as the numbers are ordered
+ *
+ * Those that are not in memory are read at the same time, in one submission. Each is to be
+ * unfixed. Returns 0, or, and none is fixed: -EINVAL: too many; as hl_page_fix(). Threads that
+ * fix the same pages so do not wait for each other in a circle, if they have no others fixed.
+ */
+HL_API int hl_page_fix_many(struct hl_pagecache *cache, const uint64_t *page, unsigned n,
+			    unsigned how, void **data);
+
+/* A page that is brought into memory while the program does something else. */
+struct hl_page_request {
+	/* The caller's: set before hl_page_fix_begin(). */
+	uint64_t page;
+	unsigned how; /* HL_PAGE_SHARED, HL_PAGE_EXCLUSIVE or HL_PAGE_NEW */
+	/*
+	 * Called when hl_page_fix_end() will not wait for the device, by a thread of the library;
+	 * short, and it must not fix anything: it writes to an eventfd, or pushes the request on a
+	 * list. NULL: the caller asks hl_page_fix_end() now and then.
+	 */
+	void (*done)(struct hl_page_request *request);
+	void *arg; /* for done() */
+	/* The library's. */
+	struct hl_pagecache *cache;
+	struct hl_page_request *next;
+	void *frame;
+	unsigned prefetch;
+	int state;
+};
+
+/*
+ * hl_page_fix_begin - begins to fix a page, and returns at once
+ * @request: stays where it is until hl_page_fix_end() has returned something else than -EAGAIN
+ *
+ * Returns 0: hl_page_fix_end() can be called now, and done() will not be; -EINPROGRESS: done()
+ * will be; -ENOMEM. Does not block. Every request that was begun has to be ended before the
+ * cache is closed.
+ */
+HL_API int hl_page_fix_begin(struct hl_pagecache *cache, struct hl_page_request *request);
+
+/*
+ * hl_page_fix_end - fixes a page that was begun
+ * @data: as for hl_page_fix()
+ *
+ * By any thread, which has the page fixed then. Returns -EAGAIN: it is not there yet; 0 or an
+ * error as hl_page_fix(). It may wait for who has the page fixed in a way that excludes it.
+ */
+HL_API int hl_page_fix_end(struct hl_page_request *request, void **data);
+
+/*
+ * hl_pagecache_prefetch - says that pages will be needed
+ * @first, @n: which; what is behind the end does not matter
+ *
+ * A thread of the library reads what of them is not in memory, as far as it takes no more than
+ * a part of the cache at once. Threads that read pages in a row need not do this: the cache
+ * reads ahead by itself, up to 256 KiB. Returns 0; -ENOMEM. Does not block.
+ */
+HL_API int hl_pagecache_prefetch(struct hl_pagecache *cache, uint64_t first, uint64_t n);
 
 /* What hl_page_read_begin() saw. */
 struct hl_page_read {

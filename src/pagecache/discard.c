@@ -73,6 +73,7 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 	if (!rc) {
 		memset(data, 0, hl_page_bytes(cache));
 		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_DIRTY, memory_order_relaxed);
+		hl_count_add(hl_local_get(cache), HL_CLEANED, 1); /* it has one by now */
 	}
 	hl_page_unfix(cache, data);
 	return rc;

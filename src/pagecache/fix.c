@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* What is read at once at most when pages are read in a row. */
+#define AHEAD_BYTES ((size_t)256 << 10)
+
 /* A page that a thread uses twice in a row, as a cursor does that goes through it, was
  * used once. */
 static uint64_t mark_of(struct hl_local *local, struct hl_frame *frame)
@@ -44,16 +47,26 @@ static int fill(struct hl_pagecache *cache, struct hl_local *local, struct hl_fr
 /* The frame holds the page from now on, and the calling thread holds the frame. */
 static void let_in(struct hl_pagecache *cache, struct hl_frame *frame, unsigned how)
 {
-	uint64_t more = HL_FRAME_RESIDENT;
-
-	if ((how & HL_PAGE_NEW) == HL_PAGE_NEW) {
-		atomic_store_explicit(&frame->dirtied_ms, hl_now_coarse_ms(), memory_order_relaxed);
-		more |= HL_FRAME_DIRTY;
-	}
 	if (how & HL_PAGE_EXCLUSIVE) /* who waits for the page goes on waiting */
-		atomic_fetch_or_explicit(&frame->word, more, memory_order_release);
+		atomic_fetch_or_explicit(&frame->word, HL_FRAME_RESIDENT, memory_order_release);
 	else
-		hl_frame_unlock(cache, frame, 0, more + 1);
+		hl_frame_unlock(cache, frame, 0, HL_FRAME_RESIDENT + 1);
+}
+
+/* Reads this page and some that follow, if the thread reads pages in a row. */
+static bool read_ahead(struct hl_pagecache *cache, struct hl_local *local, uint64_t page)
+{
+	uint32_t most = (uint32_t)(AHEAD_BYTES >> cache->page_shift);
+	bool in_a_row = page == local->next_page;
+
+	local->ahead = in_a_row ? local->ahead * 2 + 2 : 0;
+	if (local->ahead > most)
+		local->ahead = most;
+	local->next_page = page + (local->ahead ? local->ahead : 1);
+	if (!local->ahead || !hl_load_range(cache, local, page, local->ahead))
+		return false;
+	hl_count_read(local, 1);
+	return true;
 }
 
 /* Reads the page into a frame; -ESTALE: somebody else does. */
@@ -67,6 +80,8 @@ static int miss(struct hl_pagecache *cache, struct hl_local *local, uint64_t pag
 		return -ERANGE;
 	if (how & HL_PAGE_TRY)
 		return -EAGAIN;
+	if ((how & HL_PAGE_NEW) != HL_PAGE_NEW && read_ahead(cache, local, page))
+		return -ESTALE; /* it is there now, or was */
 	frame = hl_frame_get(cache, local, &rc);
 	if (!frame)
 		return rc;
@@ -181,6 +196,7 @@ int hl_page_unfix(struct hl_pagecache *cache, void *data)
 int hl_page_dirty(struct hl_pagecache *cache, void *data)
 {
 	struct hl_frame *frame = frame_of(cache, data);
+	struct hl_local *local;
 	uint64_t word;
 
 	if (!hl_cache_is_ours(cache))
@@ -193,8 +209,10 @@ int hl_page_dirty(struct hl_pagecache *cache, void *data)
 		return -EINVAL;
 	if (word & HL_FRAME_DIRTY)
 		return 0;
-	atomic_store_explicit(&frame->dirtied_ms, hl_now_coarse_ms(), memory_order_relaxed);
-	atomic_fetch_or_explicit(&frame->word, HL_FRAME_DIRTY, memory_order_relaxed);
+	local = hl_local_get(cache);
+	if (!local)
+		return -ENOMEM;
+	hl_mark_dirty(local, frame);
 	return 0;
 }
 
@@ -224,7 +242,9 @@ static inline bool see(struct hl_pagecache *cache, uint64_t page, struct hl_page
 				     hl_frame_page(frame) != page,
 			     0))
 		return false;
-	if (mark & ~word)
+	if (__builtin_expect(word & HL_FRAME_FRESH, 0))
+		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_FRESH, memory_order_relaxed);
+	else if (__builtin_expect(mark & ~word, 0))
 		atomic_fetch_or_explicit(&frame->word, mark, memory_order_relaxed);
 	read->data = hl_frame_data(cache, frame);
 	read->state = word & HL_FRAME_VALID;

@@ -230,14 +230,24 @@ static struct hl_frame *wait_for_any(struct hl_pagecache *cache, struct hl_local
 	return frame;
 }
 
-struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error)
+struct hl_frame *hl_frame_get_now(struct hl_pagecache *cache, struct hl_local *local, int *error)
 {
 	struct hl_frame *frame = get_free(cache, local);
 
 	if (!frame)
 		frame = hl_reclaim(cache, local, error);
-	if (!frame && *error == -ENOBUFS)
-		frame = wait_for_any(cache, local, error);
+	if (frame)
+		take(frame);
+	return frame;
+}
+
+struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error)
+{
+	struct hl_frame *frame = hl_frame_get_now(cache, local, error);
+
+	if (frame || *error != -ENOBUFS)
+		return frame;
+	frame = wait_for_any(cache, local, error);
 	if (frame)
 		take(frame);
 	return frame;

@@ -19,6 +19,8 @@
  * written_lock		the pages that were written and not synced, and those that were lost
  * hl_pc_registry	which threads use which caches
  *
+ * Those of background.c, flush.c and threads.c are for the library's own threads.
+ *
  * Nesting: sync_lock, then written_lock; registry, then hl_local.lock, then free_lock.
  * No lock is held while a frame is waited for.
  */
@@ -54,6 +56,7 @@
 #define HL_FRAME_WANT (UINT64_C(1) << 19) /* and wants it exclusively: no new shares */
 #define HL_FRAME_EVICTING (UINT64_C(1) << 20) /* EXCL is the evictor's */
 #define HL_FRAME_OFF (UINT64_C(1) << 21) /* beyond the limit: used for nothing */
+#define HL_FRAME_FRESH (UINT64_C(1) << 22) /* read ahead of its first use */
 /* Goes up whenever the data may have changed or have become another page's. */
 #define HL_FRAME_VERSION (UINT64_C(1) << 24)
 /* What has to stay as it is for data that were read to be right. */
@@ -112,6 +115,8 @@ enum hl_count {
 	HL_RECLAIMS,
 	HL_ERRORS,
 	HL_LEAKED,
+	HL_DIRTIED, /* clean pages that became dirty, and the other way round: by anyone */
+	HL_CLEANED,
 	HL_N_COUNTS
 };
 
@@ -122,7 +127,9 @@ struct hl_local {
 	/* Written by the thread, read by who asks for statistics or holders. */
 	HL_CACHELINE_GROUP_BEGIN(own) HL_CACHELINE_ALIGNED;
 	struct hl_pagecache *cache;
-	struct hl_frame *last; /* used last, and at most that */
+	struct hl_frame *last; /* used last */
+	uint64_t next_page; /* if it is read next, pages are read in a row */
+	uint32_t ahead; /* and so many at once */
 	_Atomic(uint32_t) n_held; /* entries of held[] in use, some perhaps 0 */
 	uint32_t most_held;
 	_Atomic(uint32_t) *held; /* frames' numbers and one; others may clear an entry */
@@ -174,6 +181,9 @@ struct hl_pagecache {
 	unsigned wait_ms;
 	void (*leaked)(struct hl_pagecache *cache, uint64_t page, void *data, void *arg);
 	void *leaked_arg;
+	uint64_t write_after_ms;
+	unsigned dirty_percent;
+	bool is_flushed;
 	HL_CACHELINE_GROUP_END(read_mostly);
 
 	/* Written by whoever makes room. */
@@ -200,12 +210,15 @@ struct hl_pagecache {
 	pthread_mutex_t resize_lock;
 	HL_CACHELINE_GROUP_END(sync);
 
+	/* Under the lock of flush.c. */
+	struct hl_pagecache *next_flushed HL_CACHELINE_ALIGNED;
+	uint64_t flush_round;
 	/* Under hl_pc_registry. */
-	struct hl_local *locals HL_CACHELINE_ALIGNED;
+	struct hl_local *locals;
 	struct hl_stripe stripe[HL_STRIPES];
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_pagecache, read_mostly);
-HL_CACHELINE_ASSERT_APART(struct hl_pagecache, leaked_arg, hand);
+HL_CACHELINE_ASSERT_APART(struct hl_pagecache, is_flushed, hand);
 HL_CACHELINE_ASSERT_APART(struct hl_pagecache, released, free_lock);
 HL_CACHELINE_ASSERT_APART(struct hl_pagecache, n_free, sync_lock);
 
@@ -258,6 +271,18 @@ void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_
 /* Sleeps until the word has changed from what it was, or others may have it. */
 void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark);
 
+/* The word of a page that is used: what it was read for does not count. */
+static inline uint64_t hl_frame_used(uint64_t word, uint64_t mark)
+{
+	return __builtin_expect(word & HL_FRAME_FRESH, 0) ? word & ~HL_FRAME_FRESH : word | mark;
+}
+
+/* Fixed, by others than who writes it. */
+static inline bool hl_frame_is_fixed(uint64_t word)
+{
+	return word & HL_FRAME_EXCL || (word & HL_FRAME_COUNT) > !!(word & HL_FRAME_WRITING);
+}
+
 /* FRAME_LOCK, see lock.c */
 static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned how, uint64_t mark)
 {
@@ -272,11 +297,11 @@ static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned h
 		if (how & HL_PAGE_EXCLUSIVE) {
 			if (word & HL_FRAME_COUNT)
 				return -EAGAIN;
-			next = word | HL_FRAME_EXCL | mark;
+			next = hl_frame_used(word, mark) | HL_FRAME_EXCL;
 		} else {
 			if ((word & HL_FRAME_COUNT) == HL_FRAME_COUNT)
 				return -EAGAIN;
-			next = (word + 1) | mark;
+			next = hl_frame_used(word, mark) + 1;
 		}
 	} while (!atomic_compare_exchange_weak_explicit(
 		&frame->word, &word, next, memory_order_acquire, memory_order_acquire));
@@ -329,6 +354,13 @@ static inline void hl_count_add(struct hl_local *local, enum hl_count which, uin
 			      memory_order_relaxed);
 }
 
+/* Pages that were read for a fix that then counts as a hit. */
+static inline void hl_count_read(struct hl_local *local, uint64_t n)
+{
+	hl_count_add(local, HL_MISSES, n);
+	hl_count_add(local, HL_HITS, (uint64_t)0 - n);
+}
+
 /* Room for one more; 0 or -ENOMEM. */
 int hl_held_grow(struct hl_local *local);
 static inline int hl_held_reserve(struct hl_local *local)
@@ -362,8 +394,10 @@ static inline bool hl_cache_is_ours(const struct hl_pagecache *cache)
 
 int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most);
 void hl_frames_unmap(struct hl_pagecache *cache);
-/* A free frame, held exclusively; NULL with *error. */
+/* A free frame, held exclusively; NULL with *error: -ENOBUFS, or why none could be freed. The
+ * first waits as long as the cache's owner wants when all are fixed, the second does not. */
 struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error);
+struct hl_frame *hl_frame_get_now(struct hl_pagecache *cache, struct hl_local *local, int *error);
 /* Gives back what holds no page, by a thread that holds it exclusively. */
 void hl_frame_put(struct hl_pagecache *cache, struct hl_frame *frame);
 /* Gives back frames that hl_evict() gave. */
@@ -398,6 +432,38 @@ bool hl_write_claim(struct hl_frame *frame);
 int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
 		     unsigned n);
 uint64_t hl_now_coarse_ms(void);
+/* The frame, which nobody else may write, has to be written. */
+void hl_mark_dirty(struct hl_local *local, struct hl_frame *frame);
+
+/* ---- load.c ---- */
+
+/* Reads what of n pages is not in memory, HL_BATCH at most, and holds none of it; how many were
+ * read. What could not be is found out by who fixes it. */
+unsigned hl_load(struct hl_pagecache *cache, struct hl_local *local, const uint64_t *page,
+		 unsigned n);
+/* The same for pages in a row, no more than a part of the cache. */
+unsigned hl_load_range(struct hl_pagecache *cache, struct hl_local *local, uint64_t first,
+		       uint64_t n);
+
+/* ---- background.c, flush.c ---- */
+
+/* Starts a thread of the library; 0 or a negative errno value. */
+int hl_start_thread(void *(*function)(void *));
+/* The cache is going: nobody reads for it any more. */
+void hl_background_forget(struct hl_pagecache *cache);
+/* Has a cache's pages written when they are old or many, and no more. */
+int hl_flush_add(struct hl_pagecache *cache);
+void hl_flush_remove(struct hl_pagecache *cache);
+/* Has it done now if they are many. */
+void hl_flush_if_many(struct hl_pagecache *cache);
+
+/* Around fork. */
+void hl_background_lock(void);
+void hl_background_unlock(void);
+void hl_background_forked(void);
+void hl_flush_lock(void);
+void hl_flush_unlock(void);
+void hl_flush_forked(void);
 
 /* ---- transfer.c ---- */
 

@@ -69,6 +69,8 @@ static void thread_ends(void *arg)
 
 static void before_fork(void)
 {
+	hl_flush_lock();
+	hl_background_lock();
 	pthread_mutex_lock(&hl_pc_registry);
 	hl_io_threads_lock();
 }
@@ -77,6 +79,8 @@ static void parent_forked(void)
 {
 	hl_io_threads_unlock();
 	pthread_mutex_unlock(&hl_pc_registry);
+	hl_background_unlock();
+	hl_flush_unlock();
 }
 
 /* What the parent had open stays as it is, out of reach. */
@@ -93,6 +97,8 @@ static void child_forked(void)
 	}
 	hl_io_threads_forked();
 	pthread_mutex_unlock(&hl_pc_registry);
+	hl_background_forked();
+	hl_flush_forked();
 }
 
 static void set_up(void)
@@ -165,6 +171,8 @@ static struct hl_local *join(struct hl_pagecache *cache, struct hl_thread *threa
 			local->thread = thread;
 			local->tid = (int)syscall(SYS_gettid);
 			local->last = NULL;
+			local->next_page = HL_NO_PAGE;
+			local->ahead = 0;
 			local->next_of_thread = thread->locals;
 			thread->locals = local;
 		}

@@ -94,7 +94,8 @@ static int share_again(struct hl_frame *frame, uint64_t word, uint64_t mark)
 	if ((word & (HL_FRAME_RESIDENT | HL_FRAME_EXCL)) != HL_FRAME_RESIDENT ||
 	    (word & HL_FRAME_COUNT) == HL_FRAME_COUNT)
 		return -EAGAIN;
-	return atomic_compare_exchange_strong_explicit(&frame->word, &word, (word + 1) | mark,
+	return atomic_compare_exchange_strong_explicit(&frame->word, &word,
+						       hl_frame_used(word, mark) + 1,
 						       memory_order_acquire, memory_order_relaxed)
 		       ? 0
 		       : -EAGAIN;

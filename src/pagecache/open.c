@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,10 @@
 #define MOST_PAGE ((size_t)65536)
 /* Frames' numbers and one have 32 bits. */
 #define MOST_FRAMES ((size_t)1 << 31)
+
+/* When pages are written that nobody has synced. */
+#define WRITE_AFTER_MS 5000
+#define DIRTY_PERCENT 25
 
 static _Atomic(uint64_t) next_id = 1;
 
@@ -106,6 +111,8 @@ static int check(const struct hl_pagecache_options *options)
 	if ((options->flags & HL_PAGECACHE_READ_ONLY) &&
 	    (options->flags & HL_PAGECACHE_CREATE || options->pages))
 		return -EINVAL;
+	if (options->dirty_percent > 100)
+		return -EINVAL;
 	if (options->limit < size || options->most < options->limit ||
 	    options->most / size > MOST_FRAMES)
 		return -EINVAL;
@@ -132,6 +139,8 @@ static void set_up(struct hl_pagecache *cache, const struct hl_pagecache_options
 	cache->fd = -1;
 	cache->flags = options->flags;
 	cache->wait_ms = options->wait_ms;
+	cache->write_after_ms = options->write_after_ms;
+	cache->dirty_percent = options->dirty_percent;
 	cache->leaked = options->leaked;
 	cache->leaked_arg = options->leaked_arg;
 	cache->io = io;
@@ -152,11 +161,16 @@ static int open_all(struct hl_pagecache *cache, const char *path,
 		return rc;
 	atomic_init(&cache->file_bytes, bytes);
 	atomic_init(&cache->pages, pages_of(cache, bytes));
-	return options->pages ? hl_pagecache_grow(cache, options->pages) : 0;
+	rc = options->pages ? hl_pagecache_grow(cache, options->pages) : 0;
+	if (!rc && !(cache->flags & HL_PAGECACHE_READ_ONLY) && options->write_after_ms != UINT_MAX)
+		rc = hl_flush_add(cache);
+	return rc;
 }
 
 static void destroy(struct hl_pagecache *cache)
 {
+	hl_flush_remove(cache);
+	hl_background_forget(cache);
 	hl_locals_free(cache);
 	hl_frames_unmap(cache);
 	if (cache->fd >= 0)
@@ -183,6 +197,8 @@ int hl_pagecache_open_by(struct hl_pagecache **out, const char *path,
 			return -ENOMEM;
 	}
 	all.most = all.most ? all.most : all.limit;
+	all.write_after_ms = all.write_after_ms ? all.write_after_ms : WRITE_AFTER_MS;
+	all.dirty_percent = all.dirty_percent ? all.dirty_percent : DIRTY_PERCENT;
 	rc = check(&all);
 	if (rc)
 		return rc;
@@ -212,8 +228,8 @@ int hl_pagecache_open(struct hl_pagecache **out, const char *path,
 static bool any_fixed(const struct hl_pagecache *cache)
 {
 	for (uint32_t i = 0; i < hl_frames_ever(cache); i++) {
-		if (atomic_load_explicit(&cache->frame[i].word, memory_order_acquire) &
-		    (HL_FRAME_EXCL | HL_FRAME_COUNT))
+		if (hl_frame_is_fixed(
+			    atomic_load_explicit(&cache->frame[i].word, memory_order_acquire)))
 			return true;
 	}
 	return false;
@@ -225,6 +241,7 @@ int hl_pagecache_close(struct hl_pagecache *cache)
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
+	hl_background_forget(cache); /* which fixes pages to read them */
 	if (any_fixed(cache))
 		return -EBUSY;
 	rc = hl_pagecache_sync(cache);

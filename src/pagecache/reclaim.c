@@ -54,8 +54,8 @@ bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame)
 		     HL_FRAME_WAITERS)) != HL_FRAME_RESIDENT)
 		return false;
 	if (!change(frame, word,
-		    (word & ~(HL_FRAME_RESIDENT | HL_FRAME_ACTIVE | HL_FRAME_REF)) | HL_FRAME_EXCL |
-			    HL_FRAME_EVICTING))
+		    (word & ~(HL_FRAME_RESIDENT | HL_FRAME_ACTIVE | HL_FRAME_REF | HL_FRAME_FRESH)) |
+			    HL_FRAME_EXCL | HL_FRAME_EVICTING))
 		return false;
 	if (word & HL_FRAME_ACTIVE)
 		atomic_fetch_sub_explicit(&cache->n_active, 1, memory_order_relaxed);

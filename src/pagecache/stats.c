@@ -12,7 +12,7 @@ static void count_frame(struct hl_pagecache_stats *stats, uint64_t word)
 {
 	stats->total++;
 	stats->active += (word & HL_FRAME_ACTIVE) != 0;
-	if (word & (HL_FRAME_EXCL | HL_FRAME_COUNT))
+	if (hl_frame_is_fixed(word))
 		stats->fixed++;
 	else if (!(word & HL_FRAME_RESIDENT))
 		stats->free++;

@@ -17,12 +17,26 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Whether too many pages are dirty is looked at once in so many. */
+#define CHECK_EACH 64
+
 uint64_t hl_now_coarse_ms(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void hl_mark_dirty(struct hl_local *local, struct hl_frame *frame)
+{
+	atomic_store_explicit(&frame->dirtied_ms, hl_now_coarse_ms(), memory_order_relaxed);
+	if (atomic_fetch_or_explicit(&frame->word, HL_FRAME_DIRTY, memory_order_relaxed) &
+	    HL_FRAME_DIRTY)
+		return;
+	hl_count_add(local, HL_DIRTIED, 1);
+	if (atomic_load_explicit(&local->count[HL_DIRTIED], memory_order_relaxed) % CHECK_EACH == 0)
+		hl_flush_if_many(local->cache);
 }
 
 bool hl_write_claim(struct hl_frame *frame)
@@ -58,6 +72,7 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 		     unsigned n)
 {
 	int error[HL_BATCH], first = 0;
+	unsigned cleaned = 0;
 
 	hl_sort_by_page(frame, n);
 	hl_transfer(cache, local, frame, n, true, error);
@@ -66,9 +81,11 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 	for (unsigned i = 0; i < n; i++) {
 		hl_frame_unshare(cache, frame[i],
 				 HL_FRAME_WRITING | (error[i] ? 0 : HL_FRAME_DIRTY));
+		cleaned += !error[i];
 		if (error[i] && !first)
 			first = error[i];
 	}
+	hl_count_add(local, HL_CLEANED, cleaned);
 	return first;
 }
 
@@ -142,18 +159,20 @@ static int write_rest(struct hl_pagecache *cache, struct hl_local *local, const 
 /* A page of .lost that is still in memory: to be written again. */
 static void dirty_again(uint64_t page, void *arg)
 {
-	struct hl_pagecache *cache = arg;
+	struct hl_local *local = arg;
+	struct hl_pagecache *cache = local->cache;
 	struct hl_frame *frame = hl_table_find(cache, page);
 
 	hl_pageset_add(&cache->lost, page);
 	if (!frame || hl_frame_try(frame, page, HL_PAGE_SHARED, 0))
 		return; /* who has it exclusively may write it, or not: it is lost till then */
-	atomic_fetch_or_explicit(&frame->word, HL_FRAME_DIRTY, memory_order_relaxed);
+	hl_mark_dirty(local, frame);
 	hl_frame_unshare(cache, frame, 0);
 }
 
 /* Has the device keep what was written; 0, or an error that concerns the range. */
-static int sync_device(struct hl_pagecache *cache, const struct range *range)
+static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
+		       const struct range *range)
 {
 	struct hl_pageset written;
 	int rc;
@@ -168,7 +187,7 @@ static int sync_device(struct hl_pagecache *cache, const struct range *range)
 	if (rc) {
 		cache->lost_error = rc;
 		cache->lost.all |= written.all;
-		hl_pageset_each(&written, dirty_again, cache);
+		hl_pageset_each(&written, dirty_again, local);
 	}
 	rc = hl_pageset_any(&cache->lost, range->first, range->n) ? cache->lost_error : 0;
 	pthread_mutex_unlock(&cache->written_lock);
@@ -193,7 +212,7 @@ int hl_pagecache_sync_range(struct hl_pagecache *cache, uint64_t first, uint64_t
 	/* What fails here fails again below. */
 	write_all(cache, local, &range);
 	rc = write_rest(cache, local, &range);
-	rc_device = sync_device(cache, &range);
+	rc_device = sync_device(cache, local, &range);
 	return rc ? rc : rc_device;
 }
 

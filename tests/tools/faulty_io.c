@@ -8,7 +8,7 @@ _Atomic(int) faulty_read, faulty_write, faulty_sync;
 _Atomic(long) faulty_page = -1;
 _Atomic(unsigned) faulty_short, faulty_one_in;
 void (*_Atomic faulty_before)(const struct hl_io_request *request);
-_Atomic(unsigned long) faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
+_Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
 static _Atomic(uint64_t) state;
 
 void faulty_reset(void)
@@ -17,7 +17,7 @@ void faulty_reset(void)
 	faulty_page = -1;
 	faulty_short = faulty_one_in = 0;
 	faulty_before = NULL;
-	faulty_reads = faulty_writes = faulty_syncs = faulty_faults = 0;
+	faulty_runs = faulty_reads = faulty_writes = faulty_syncs = faulty_faults = 0;
 }
 
 void faulty_seed(unsigned seed)
@@ -88,6 +88,7 @@ static void run_one(int fd, struct hl_io_request *request)
 
 static void run(int fd, struct hl_io_request *request, unsigned n)
 {
+	faulty_runs += n > 1;
 	for (unsigned i = 0; i < n; i++)
 		run_one(fd, &request[i]);
 }

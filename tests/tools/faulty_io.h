@@ -19,8 +19,8 @@ extern _Atomic(unsigned) faulty_short;
 extern _Atomic(unsigned) faulty_one_in;
 /* Called before each request; may be NULL. */
 extern void (*_Atomic faulty_before)(const struct hl_io_request *request);
-/* What was done. */
-extern _Atomic(unsigned long) faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
+/* What was done; a run is a submission of more than one request. */
+extern _Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
 
 /* As it was in the beginning. */
 void faulty_reset(void);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -53,7 +55,11 @@ static int remove_path(void **state)
 static void open_with(unsigned frames, uint64_t pages, unsigned flags, unsigned wait_ms)
 {
 	const struct hl_pagecache_options options = {
-		.limit = frames * PAGE, .pages = pages, .flags = flags, .wait_ms = wait_ms
+		.limit = frames * PAGE,
+		.pages = pages,
+		.flags = flags,
+		.wait_ms = wait_ms,
+		.write_after_ms = UINT_MAX,
 	};
 
 	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
@@ -527,7 +533,7 @@ static void *fix_the_same(void *arg)
 		void *data;
 
 		pthread_barrier_wait(&together);
-		if (hl_page_fix(cache, page, 0, &data)) {
+		if (hl_page_fix(cache, page * 77 % 200, 0, &data)) {
 			different++;
 			data = NULL;
 		}
@@ -555,7 +561,7 @@ static void a_page_that_is_read_has_one_frame_however_many_want_it(void **state)
 		pthread_join(thread[i], NULL);
 	assert_int_equal(different, 0);
 	assert_int_equal(stats().pages_read, 200);
-	assert_int_equal(faulty_reads, 200);
+	assert_true(faulty_reads <= 200);
 	close_cache();
 }
 
@@ -738,7 +744,8 @@ static void a_child_of_fork_gets_errors_and_the_parent_is_unharmed(void **state)
 
 		/* It can have its own. */
 		bad |= hl_pagecache_open(&own, path,
-					 &(struct hl_pagecache_options){ .limit = 2 * PAGE }) !=
+					 &(struct hl_pagecache_options){
+						 .limit = 2 * PAGE, .write_after_ms = UINT_MAX }) !=
 			       0 ||
 		       hl_page_fix(own, 3, 0, &data) != 0 || hl_page_unfix(own, data) != 0 ||
 		       hl_pagecache_close(own) != 0;
@@ -901,20 +908,24 @@ static void the_limit_by_default_leaves_room(void **state)
 
 static void a_hot_set_survives_a_scan(void **state)
 {
-	unsigned long before, pages = 2000, frames = 200, hot = 100, missed;
+	const unsigned pages = 2000, frames = 200, hot = 100;
+	unsigned missed = 0;
+	void *data;
 
 	(void)state;
-	open_with((unsigned)frames, pages, 0, 0);
+	open_with(frames, pages, 0, 0);
 	for (int round = 0; round < 4; round++) {
 		for (uint64_t page = 0; page < hot; page++)
 			unfix(fix(page, 0));
 	}
-	before = faulty_reads;
 	for (uint64_t page = hot; page < pages; page++) {
 		unfix(fix(page, 0));
-		unfix(fix(page * 7 % hot, 0));
+		if (hl_page_fix(cache, page * 7 % hot, HL_PAGE_TRY, &data)) {
+			missed++;
+			data = fix(page * 7 % hot, 0);
+		}
+		unfix(data);
 	}
-	missed = faulty_reads - before - (pages - hot);
 	assert_true(missed < (pages - hot) / 20);
 	close_cache();
 }
@@ -938,6 +949,211 @@ static void many_caches_are_open_at_once(void **state)
 		expect(i % 4, i);
 		assert_int_equal(hl_pagecache_abandon(cache), 0);
 	}
+}
+
+/* ---- Several pages at once, later, ahead ---- */
+
+static void several_pages_are_read_in_one_submission(void **state)
+{
+	uint64_t page[40];
+	void *data[40];
+
+	(void)state;
+	open_with(50, 200, 0, 0);
+	for (uint64_t i = 0; i < 200; i++)
+		put(i, 4);
+	close_cache();
+	open_with(50, 200, 0, 0);
+	expect(7, 4);
+	faulty_reset();
+	for (unsigned i = 0; i < 40; i++)
+		page[i] = i * 37 % 200;
+	assert_int_equal(hl_page_fix_many(cache, page, 40, HL_PAGE_SHARED, data), 0);
+	for (unsigned i = 0; i < 40; i++)
+		assert_true(holds(data[i], page[i], 4));
+	assert_int_equal(faulty_runs, 1);
+	assert_int_equal(stats().fixed, 40);
+	for (unsigned i = 0; i < 40; i++)
+		unfix(data[i]);
+	assert_int_equal(stats().hits + stats().misses, 41);
+	assert_int_equal(hl_page_fix_many(cache, page, 257, 0, data), -EINVAL);
+	close_cache();
+}
+
+static void of_several_pages_all_are_fixed_or_none(void **state)
+{
+	uint64_t page[6] = { 1, 2, 3, 4, 5, 6 };
+	void *data[6];
+
+	(void)state;
+	open_with(4, 10, 0, 0);
+	assert_int_equal(hl_page_fix_many(cache, page, 6, 0, data), -ENOBUFS);
+	assert_int_equal(stats().fixed, 0);
+	faulty_read = -EIO;
+	faulty_page = 8;
+	for (int i = 0; i < 4; i++)
+		page[i] += 5;
+	assert_int_equal(hl_page_fix_many(cache, page, 4, 0, data), -EIO);
+	assert_int_equal(stats().fixed, 0);
+	page[3] = 10;
+	faulty_read = 0;
+	assert_int_equal(hl_page_fix_many(cache, page, 4, 0, data), -ERANGE);
+	page[3] = 6;
+	assert_int_equal(hl_page_fix_many(cache, page, 4, HL_PAGE_EXCLUSIVE, data), -EDEADLK);
+	assert_int_equal(hl_page_fix_many(cache, page, 3, HL_PAGE_EXCLUSIVE, data), 0);
+	for (int i = 0; i < 3; i++)
+		unfix(data[i]);
+	close_cache();
+}
+
+static void *fix_overlapping(void *arg)
+{
+	uint64_t random = (uintptr_t)arg, page[4];
+	void *data[4];
+
+	for (int round = 0; round < 500; round++) {
+		for (int i = 0; i < 4; i++) {
+			random = random * 6364136223846793005u + 1;
+			page[i] = (uint64_t)i * 3 + (random >> 40) % 3;
+		}
+		if (hl_page_fix_many(cache, page, 4, HL_PAGE_EXCLUSIVE, data))
+			return (void *)1;
+		for (int i = 0; i < 4; i++)
+			hl_page_unfix(cache, data[i]);
+	}
+	return NULL;
+}
+
+static void threads_that_fix_the_same_pages_at_once_do_not_lock_each_other_up(void **state)
+{
+	pthread_t thread[4];
+	void *failed;
+
+	(void)state;
+	open_with(20, 12, 0, 0);
+	for (uintptr_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, fix_overlapping, (void *)(i + 1)),
+				 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+	close_cache();
+}
+
+static void write_to_pipe(struct hl_page_request *request)
+{
+	char byte = 1;
+
+	assert_int_equal(write(*(int *)request->arg, &byte, 1), 1);
+}
+
+static void a_fix_that_was_begun_is_told_of_and_ended(void **state)
+{
+	struct hl_page_request request = { .page = 3, .done = write_to_pipe };
+	int ends[2];
+	void *data;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	request.arg = &ends[1];
+	open_with(2, 10, 0, 0);
+	put(3, 1);
+	/* In memory: at once. */
+	assert_int_equal(hl_page_fix_begin(cache, &request), 0);
+	assert_int_equal(hl_page_fix_end(&request, &data), 0);
+	unfix(data);
+	assert_int_equal(hl_pagecache_resize(cache, PAGE), 0);
+	unfix(fix(5, 0));
+	for (unsigned how = HL_PAGE_SHARED; how <= HL_PAGE_EXCLUSIVE; how++) {
+		request.how = how;
+		assert_int_equal(hl_page_fix_begin(cache, &request), -EINPROGRESS);
+		assert_int_equal(read(ends[0], &byte, 1), 1);
+		/* Nobody takes its memory meanwhile. */
+		assert_int_equal(hl_page_fix(cache, 6, 0, &data), -ENOBUFS);
+		assert_int_equal(hl_page_fix_end(&request, &data), 0);
+		assert_true(holds(data, 3, 1));
+		unfix(data);
+		unfix(fix(5, 0));
+	}
+	faulty_read = -EIO;
+	assert_int_equal(hl_page_fix_begin(cache, &request), -EINPROGRESS);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(hl_page_fix_end(&request, &data), -EIO);
+	request.page = 10;
+	assert_int_equal(hl_page_fix_begin(cache, &request), 0);
+	assert_int_equal(hl_page_fix_end(&request, &data), -ERANGE);
+	close_cache();
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static bool is_in_memory(uint64_t page)
+{
+	const struct hl_frame *frame = hl_table_find(cache, page);
+
+	return frame && atomic_load(&frame->word) & HL_FRAME_RESIDENT;
+}
+
+static void prefetched_pages_need_not_be_read(void **state)
+{
+	(void)state;
+	open_with(100, 100, 0, 0);
+	assert_int_equal(hl_pagecache_prefetch(cache, 50, 20), 0);
+	assert_int_equal(hl_pagecache_prefetch(cache, 90, 1000), 0);
+	/* The thread that reads is told to, and this one waits for the last page. */
+	while (!is_in_memory(99))
+		sched_yield();
+	faulty_reads = 0;
+	for (uint64_t page = 50; page < 70; page++)
+		unfix(fix(page, 0));
+	unfix(fix(99, 0));
+	assert_int_equal(faulty_reads, 0);
+	close_cache();
+}
+
+static void who_reads_in_a_row_reads_ahead(void **state)
+{
+	(void)state;
+	open_with(400, 1000, 0, 0);
+	for (uint64_t page = 0; page < 1000; page++)
+		unfix(fix(page, 0));
+	assert_true(faulty_reads < 40);
+	assert_int_equal(stats().hits + stats().misses, 1000);
+	faulty_reset();
+	for (uint64_t page = 0; page < 1000; page++)
+		unfix(fix(page * 331 % 1000, 0));
+	assert_true(stats().pages_read - 1000 <= 1000);
+	close_cache();
+}
+
+static void wait_until_clean(void)
+{
+	while (stats().dirty)
+		sched_yield();
+}
+
+static void old_pages_and_too_many_are_written_without_being_asked_for(void **state)
+{
+	struct hl_pagecache_options options = {
+		.limit = 1000 * PAGE, .pages = 1000, .write_after_ms = 1, .dirty_percent = 100
+	};
+
+	(void)state;
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	put(1, 1);
+	wait_until_clean();
+	expect_in_file(1, 1);
+	close_cache();
+	options.write_after_ms = 1000000;
+	options.dirty_percent = 10;
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	for (uint64_t page = 0; page < 500; page++)
+		put(page, 2);
+	while (stats().dirty > 100)
+		sched_yield();
+	close_cache();
 }
 
 static void sets_of_pages_keep_what_was_added_and_not_removed(void **state)
@@ -991,6 +1207,13 @@ int main(void)
 		TEST(the_limit_by_default_leaves_room),
 		TEST(a_hot_set_survives_a_scan),
 		TEST(many_caches_are_open_at_once),
+		TEST(several_pages_are_read_in_one_submission),
+		TEST(of_several_pages_all_are_fixed_or_none),
+		TEST(threads_that_fix_the_same_pages_at_once_do_not_lock_each_other_up),
+		TEST(a_fix_that_was_begun_is_told_of_and_ended),
+		TEST(prefetched_pages_need_not_be_read),
+		TEST(who_reads_in_a_row_reads_ahead),
+		TEST(old_pages_and_too_many_are_written_without_being_asked_for),
 		TEST(sets_of_pages_keep_what_was_added_and_not_removed),
 	};
 
