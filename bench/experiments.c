@@ -20,5 +20,9 @@ const struct bench_experiment *const bench_experiments[] = {
 	&bench_call_throughput, &bench_pagevec_size, NULL,
 	&bench_pagevec_size,
 	&bench_pagecache_hit,
+	&bench_pagecache_miss,
+	&bench_reclaim_batch,
+	&bench_scan_resistance,
+	&bench_swap_w_seq_mt,
 	NULL,
 };

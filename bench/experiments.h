@@ -20,6 +20,10 @@ extern const struct bench_experiment bench_close_flood;
 extern const struct bench_experiment bench_rcu_hash;
 extern const struct bench_experiment bench_pagevec_size;
 extern const struct bench_experiment bench_pagecache_hit;
+extern const struct bench_experiment bench_pagecache_miss;
+extern const struct bench_experiment bench_reclaim_batch;
+extern const struct bench_experiment bench_scan_resistance;
+extern const struct bench_experiment bench_swap_w_seq_mt;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

@@ -34,20 +34,25 @@ struct pages_peer {
 	int (*open)(const struct pages_setup *setup);
 	/* Reads the first word of n pages; 0 or a negative errno value. By any thread. */
 	int (*read)(const uint64_t *page, unsigned n, uint64_t *sum);
-	/* Fills n pages in a row with a value; NULL: it cannot. */
+	/* Fills n pages in a row with a value, whatever they held; NULL: it cannot. */
 	int (*write)(uint64_t first, unsigned n, uint64_t value);
-	/* Has all that was written reach the device. */
-	int (*sync)(void);
+	/* Whether a page is in memory; it is used by this if it is. NULL: nobody can tell. */
+	bool (*hits)(uint64_t page);
+	/* Undoes what the end of the process does not; NULL: nothing. */
+	void (*close)(const struct pages_setup *setup);
 };
 
 extern const struct pages_peer pages_hotline;
 extern const struct pages_peer pages_hotline_optimistic;
+/* Several pages at once. */
 extern const struct pages_peer pages_hotline_batch;
+extern const struct pages_peer pages_hotline_one_by_one;
 extern const struct pages_peer pages_pool;
 extern const struct pages_peer pages_mmap;
 extern const struct pages_peer pages_pread;
 extern const struct pages_peer pages_lmdb;
 extern const struct pages_peer pages_uring;
+extern const struct pages_peer pages_swap;
 
 enum pages_order { PAGES_RANDOM, PAGES_ZIPF };
 enum pages_place { PAGES_ON_DISK, PAGES_IN_RAM };
@@ -60,8 +65,23 @@ struct pages_row {
 	unsigned at_once;
 };
 
-/* Reads pages; a bench_fn whose row has a struct pages_row. */
+/* Pages that a thread writes at once. */
+#define BENCH_PAGES_WRITTEN 256u
+
+/* Those below are bench_fn whose row has a struct pages_row. */
+
+/* Reads pages. */
 int bench_read_pages(struct bench_run *run, const struct bench_row *row);
+/* Writes pages: each thread a part of the file from its beginning to its end, again and again. */
+int bench_write_pages(struct bench_run *run, const struct bench_row *row);
+/* The same, and the time is that of the processors. */
+int bench_write_pages_cpu(struct bench_run *run, const struct bench_row *row);
+/* Reads a hot set while it scans the rest once; .done is 10 000 times the part of hits. */
+int bench_scan_pages(struct bench_run *run, const struct bench_row *row);
+
+/* Adds rows for pages; why_not as of the peer. */
+void bench_add_pages(struct bench_experiment *experiment, struct bench_scenario *scenario,
+		     bench_fn run, const struct pages_row *rows, unsigned n);
 
 /* ---- pages_file.c ---- */
 

@@ -48,6 +48,26 @@ static int read_optimistically(const uint64_t *page, unsigned n, uint64_t *sum)
 	return 0;
 }
 
+static int read_many(const uint64_t *page, unsigned n, uint64_t *sum)
+{
+	void *data[BENCH_PAGES_AT_ONCE];
+	int rc = hl_page_fix_many(cache, page, n, HL_PAGE_SHARED, data);
+
+	for (unsigned i = 0; i < n && !rc; i++) {
+		*sum += *(uint64_t *)data[i];
+		hl_page_unfix(cache, data[i]);
+	}
+	return rc;
+}
+
+static bool hits(uint64_t page)
+{
+	void *data;
+
+	return !hl_page_fix(cache, page, HL_PAGE_SHARED | HL_PAGE_TRY, &data) &&
+	       !hl_page_unfix(cache, data);
+}
+
 static int write_pages(uint64_t first, unsigned n, uint64_t value)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -62,22 +82,29 @@ static int write_pages(uint64_t first, unsigned n, uint64_t value)
 	return 0;
 }
 
-static int sync_cache(void)
-{
-	return hl_pagecache_sync(cache);
-}
-
 const struct pages_peer pages_hotline = {
 	.name = "hotline",
 	.kind = BENCH_OURS,
 	.open = open_cache,
 	.read = read_fixed,
 	.write = write_pages,
-	.sync = sync_cache,
+	.hits = hits,
 };
 const struct pages_peer pages_hotline_optimistic = {
 	.name = "hotline-optimistic",
 	.kind = BENCH_OURS,
 	.open = open_cache,
 	.read = read_optimistically,
+};
+const struct pages_peer pages_hotline_batch = {
+	.name = "hotline",
+	.kind = BENCH_OURS,
+	.open = open_cache,
+	.read = read_many,
+};
+const struct pages_peer pages_hotline_one_by_one = {
+	.name = "hotline-one-by-one",
+	.kind = BENCH_OURS,
+	.open = open_cache,
+	.read = read_fixed,
 };

@@ -36,11 +36,6 @@ static int write_map(uint64_t first, unsigned n, uint64_t value)
 	return 0;
 }
 
-static int sync_map(void)
-{
-	return msync(map, bytes, MS_SYNC) ? -errno : 0;
-}
-
 const struct pages_peer pages_mmap = {
 	.name = "mmap",
 	.kind = BENCH_PEER,
@@ -48,5 +43,4 @@ const struct pages_peer pages_mmap = {
 	.open = open_map,
 	.read = read_map,
 	.write = write_map,
-	.sync = sync_map,
 };

@@ -118,9 +118,17 @@ static int read_pool(const uint64_t *page, unsigned n, uint64_t *sum)
 	return 0;
 }
 
+static bool hits(uint64_t page)
+{
+	uint64_t sum = 0;
+
+	return find(page) && !read_pool(&page, 1, &sum);
+}
+
 const struct pages_peer pages_pool = {
 	.name = "mutex-hash-lru",
 	.kind = BENCH_PEER,
 	.open = open_pool,
 	.read = read_pool,
+	.hits = hits,
 };

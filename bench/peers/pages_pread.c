@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "bench/pages.h"
@@ -28,10 +29,19 @@ static int read_file(const uint64_t *page, unsigned n, uint64_t *sum)
 	return 0;
 }
 
+static bool hits(uint64_t page)
+{
+	char buffer[BENCH_PAGE];
+	struct iovec iov = { buffer, sizeof(buffer) };
+
+	return preadv2(fd, &iov, 1, (off_t)(page * BENCH_PAGE), RWF_NOWAIT) == BENCH_PAGE;
+}
+
 const struct pages_peer pages_pread = {
 	.name = "pread",
 	.kind = BENCH_PEER,
 	.kernel = true,
 	.open = open_file,
 	.read = read_file,
+	.hits = hits,
 };

@@ -14,8 +14,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Pages start at multiples of the largest page there can be. */
-#define ALIGN ((size_t)1 << 16)
+/* Pages start at multiples of the largest page that there can be, and all of them at one of the
+ * system's large pages: a first touch then brings 512 small ones, and the processor finds them
+ * with one entry of its table. */
+#define ALIGN ((size_t)1 << 21)
 
 static void *map(size_t bytes)
 {
@@ -41,15 +43,16 @@ static char *map_aligned(size_t bytes)
 		return NULL;
 	begin = (char *)(((uintptr_t)memory + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
 	before = (size_t)(begin - memory);
-	unmap(before ? memory : NULL, before);
-	if (before < ALIGN)
-		munmap(begin + bytes, ALIGN - before);
+	if (before)
+		munmap(memory, before);
+	munmap(begin + bytes, ALIGN - before);
+	madvise(begin, bytes, MADV_HUGEPAGE);
 	return begin;
 }
 
 static size_t data_bytes(const struct hl_pagecache *cache)
 {
-	return (((size_t)cache->most_frames << cache->page_shift) + ALIGN - 1) & ~(ALIGN - 1);
+	return (size_t)cache->most_frames << cache->page_shift;
 }
 
 int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most)

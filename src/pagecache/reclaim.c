@@ -195,9 +195,10 @@ static void wait_for_writer(struct hl_frame *frame)
 
 struct hl_frame *hl_reclaim(struct hl_pagecache *cache, struct hl_local *local, int *error)
 {
-	struct harvest harvest = { .n_clean = 0 };
 	enum pressure pressure = AS_USUAL;
+	struct harvest harvest;
 
+	harvest.n_clean = harvest.n_dirty = 0;
 	for (;;) {
 		int rc = go_round(cache, local, pressure, &harvest);
 		struct hl_frame *stolen;

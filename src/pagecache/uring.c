@@ -11,15 +11,24 @@
 
 #include "pagecache/pagecache_config.h"
 
+static ssize_t call(int fd, const struct hl_io_request *request)
+{
+	const struct iovec *iov = request->iov;
+	off_t offset = (off_t)request->offset;
+
+	if (request->n_iov == 1)
+		return request->write ? pwrite(fd, iov->iov_base, iov->iov_len, offset)
+				      : pread(fd, iov->iov_base, iov->iov_len, offset);
+	return request->write ? pwritev(fd, iov, (int)request->n_iov, offset)
+			      : preadv(fd, iov, (int)request->n_iov, offset);
+}
+
 void hl_io_one(int fd, struct hl_io_request *request)
 {
 	ssize_t rc;
 
 	do {
-		rc = request->write ? pwritev(fd, request->iov, (int)request->n_iov,
-					      (off_t)request->offset)
-				    : preadv(fd, request->iov, (int)request->n_iov,
-					     (off_t)request->offset);
+		rc = call(fd, request);
 	} while (rc < 0 && errno == EINTR);
 	request->result = rc < 0 ? -errno : rc;
 }

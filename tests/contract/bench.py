@@ -43,12 +43,23 @@ EXPERIMENTS = {
                                      "lookups_per_second")),
     "pagevec-size": ("O4", {"lines": "lines_per_batch", "warm": "ns_per_page",
                             "cold": "ns_per_page"}),
+    "pagecache-hit": ("O4", {"one-thread": "pages_per_second",
+                             "two-threads": "pages_per_second"}),
+    "pagecache-miss": ("O4", {name: "pages_per_second" for name in
+                              ("random-1", "random-2", "zipf-2", "ram-1", "ram-2")}),
+    "reclaim-batch": ("O4", {f"batches-of-{n}": "ns_per_page" for n in (1, 15, 31, 64, 512)}),
+    "scan-resistance": ("O4", {"hot-set": "percent_of_hits"}),
+    "swap-w-seq-mt": ("O1", {"one-thread": "megabytes_per_second",
+                             "two-threads": "megabytes_per_second",
+                             "two-threads-cpu": "cpu_seconds_per_gigabyte"}),
 }
 MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eventfd"]
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]
 RCU = ["urcu-memb", "urcu-qsbr", "ck_epoch", "rte_rcu_qsbr"]
 TABLES = ["lfht-memb", "lfht-qsbr", "ck_ht", "mutex", "rwlock"]
 # What a scenario compares ours with; of an experiment: all of its scenarios.
+ON_DISK = ["hotline-one-by-one", "io_uring", "mutex-hash-lru", "pread", "mmap", "lmdb"]
+# What a scenario compares ours with.
 ROWS = {
     "rcu-prefetch": ["neither", "prefetch", "hoisted", "both", "array"],
     "rcu-callbacks": ["array", *RCU],
@@ -64,6 +75,18 @@ ROWS = {
     ("pagevec-size", "lines"): ["16-and-words"],
     ("pagevec-size", "warm"): ["16-and-words"],
     ("pagevec-size", "cold"): ["16-and-words"],
+    ("pagecache-hit", "one-thread"): ["hotline-optimistic", "mutex-hash-lru", "lmdb", "mmap"],
+    ("pagecache-hit", "two-threads"): ["hotline-optimistic", "mutex-hash-lru", "lmdb", "mmap"],
+    ("pagecache-miss", "random-1"): ON_DISK,
+    ("pagecache-miss", "random-2"): ON_DISK,
+    ("pagecache-miss", "zipf-2"): ON_DISK,
+    ("pagecache-miss", "ram-1"): ["hotline-one-by-one", "io_uring", "mutex-hash-lru"],
+    ("pagecache-miss", "ram-2"): ["hotline-one-by-one", "io_uring", "mutex-hash-lru"],
+    ("scan-resistance", "hot-set"): ["mutex-hash-lru", "pread"],
+    ("swap-w-seq-mt", "one-thread"): ["swap", "mmap", "io_uring"],
+    ("swap-w-seq-mt", "two-threads"): ["swap", "mmap", "io_uring"],
+    ("swap-w-seq-mt", "two-threads-cpu"): ["swap", "mmap", "io_uring"],
+    **{("reclaim-batch", f"batches-of-{n}"): ["mapped"] for n in (1, 15, 31, 64, 512)},
     ("call-latency", "polling"): ["ping-pong", *QUEUES],
     ("call-latency", "idle"): ["futex", "libuv", "mutex-cond", "eventfd"],
     ("call-latency", "interrupted"): ["signal"],
@@ -165,6 +188,7 @@ def complete():
         tap.equal(scenario["better"],
                   "lower" if scenario["metric"].startswith("ns_") else "higher")
                   "higher" if scenario["metric"].endswith("_per_second") else "lower")
+                  "higher" if scenario["metric"].startswith(("messages", "pages", "megabytes", "percent")) else "lower")
         if scenario["name"] in known:
             tap.equal(scenario["metric"], known[scenario["name"]])
     if machine["cpus"] == 2:
