@@ -13,6 +13,8 @@
 
 /* How often ages are looked at, at least. */
 #define MOST_MS 1000u
+/* How long nobody asks for more when there was nothing that could be written. */
+#define QUIET_MS 200u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, idle = PTHREAD_COND_INITIALIZER;
@@ -45,12 +47,25 @@ static bool is_old(const struct hl_pagecache *cache, const struct hl_frame *fram
 	       cache->write_after_ms;
 }
 
-/* Writes the old ones, and when too many are dirty half of those that may be. What cannot be
- * written stays dirty for who syncs. */
+/* Whether it is time to write a page: the old ones, and when too many are dirty others, but for
+ * those in constant use, which would be dirty again at once. */
+static bool is_time(const struct hl_pagecache *cache, const struct hl_frame *frame, uint64_t now,
+		    bool too_many)
+{
+	uint64_t word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+
+	if (!(word & HL_FRAME_DIRTY))
+		return false;
+	return (too_many && !(word & HL_FRAME_ACTIVE)) || is_old(cache, frame, now);
+}
+
+/* When too many are dirty, writes half of those that may be. What cannot be written stays dirty
+ * for who syncs. */
 static void flush(struct hl_pagecache *cache)
 {
 	struct hl_local *local = hl_local_get(cache);
 	int64_t dirty = dirty_pages(cache), too_many = 0;
+	uint32_t n_frames = hl_frames_ever(cache);
 	struct hl_frame *batch[HL_BATCH];
 	uint64_t now = hl_now_coarse_ms();
 	unsigned n = 0;
@@ -59,11 +74,10 @@ static void flush(struct hl_pagecache *cache)
 		return;
 	if (dirty > most_dirty(cache))
 		too_many = dirty - most_dirty(cache) / 2;
-	for (uint32_t i = 0; i < hl_frames_ever(cache); i++) {
-		struct hl_frame *frame = &cache->frame[i];
+	for (uint32_t i = 0; i < n_frames; i++) {
+		struct hl_frame *frame = &cache->frame[cache->flush_from++ % n_frames];
 
-		if (atomic_load_explicit(&frame->word, memory_order_relaxed) & HL_FRAME_DIRTY &&
-		    (too_many > 0 || is_old(cache, frame, now)) && hl_write_claim(frame)) {
+		if (is_time(cache, frame, now, too_many > 0) && hl_write_claim(frame)) {
 			batch[n++] = frame;
 			too_many--;
 		}
@@ -74,6 +88,9 @@ static void flush(struct hl_pagecache *cache)
 	}
 	if (n)
 		hl_write_claimed(cache, local, batch, n);
+	if (too_many > 0) /* there are no others now */
+		atomic_store_explicit(&cache->no_flush_before, now + QUIET_MS,
+				      memory_order_relaxed);
 }
 
 /* The next that has not been flushed in this round; lock is held. */
@@ -163,7 +180,9 @@ void hl_flush_remove(struct hl_pagecache *cache)
 
 void hl_flush_if_many(struct hl_pagecache *cache)
 {
-	if (!cache->is_flushed || dirty_pages(cache) <= most_dirty(cache))
+	if (!cache->is_flushed || dirty_pages(cache) <= most_dirty(cache) ||
+	    hl_now_coarse_ms() <
+		    atomic_load_explicit(&cache->no_flush_before, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&lock);
 	kicked = true;

@@ -213,6 +213,9 @@ struct hl_pagecache {
 	/* Under the lock of flush.c. */
 	struct hl_pagecache *next_flushed HL_CACHELINE_ALIGNED;
 	uint64_t flush_round;
+	/* The flushing thread's. */
+	uint64_t flush_from;
+	_Atomic(uint64_t) no_flush_before;
 	/* Under hl_pc_registry. */
 	struct hl_local *locals;
 	struct hl_stripe stripe[HL_STRIPES];
