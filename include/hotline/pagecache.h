@@ -97,6 +97,15 @@ struct hl_pagecache_options {
 	 */
 	void (*leaked)(struct hl_pagecache *cache, uint64_t page, void *data, void *arg);
 	void *leaked_arg;
+	/*
+	 * Called before a page is written; may be NULL. For logs: it makes sure that the log has
+	 * what led to this page - that the log's own cache is synced as far as the page
+	 * says - and returns 0, or a negative errno value, with which the page is not written,
+	 * as if the device had said so. Called by whichever thread writes, for each page,
+	 * while nobody can change it; it may block and use other caches, not this one.
+	 */
+	int (*before_write)(struct hl_pagecache *cache, uint64_t page, const void *data, void *arg);
+	void *before_write_arg;
 };
 
 /*

@@ -181,6 +181,8 @@ struct hl_pagecache {
 	unsigned wait_ms;
 	void (*leaked)(struct hl_pagecache *cache, uint64_t page, void *data, void *arg);
 	void *leaked_arg;
+	int (*before_write)(struct hl_pagecache *cache, uint64_t page, const void *data, void *arg);
+	void *before_write_arg;
 	uint64_t write_after_ms;
 	unsigned dirty_percent;
 	bool is_flushed;

@@ -143,6 +143,8 @@ static void set_up(struct hl_pagecache *cache, const struct hl_pagecache_options
 	cache->dirty_percent = options->dirty_percent;
 	cache->leaked = options->leaked;
 	cache->leaked_arg = options->leaked_arg;
+	cache->before_write = options->before_write;
+	cache->before_write_arg = options->before_write_arg;
 	cache->io = io;
 	init_locks(cache);
 }

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Whether too many pages are dirty is looked at once in so many. */
@@ -68,14 +69,38 @@ static void note_written(struct hl_pagecache *cache, struct hl_frame **frame, un
 	pthread_mutex_unlock(&cache->written_lock);
 }
 
+/* Asks for each page whether it may be written; those that may come first: how many. */
+static unsigned ask(struct hl_pagecache *cache, struct hl_frame **frame, unsigned n, int *error)
+{
+	unsigned may = 0, may_not = n;
+	int rc;
+
+	memset(error, 0, n * sizeof(*error));
+	while (cache->before_write && may < may_not) {
+		struct hl_frame *asked = frame[may];
+
+		rc = cache->before_write(cache, hl_frame_page(asked), hl_frame_data(cache, asked),
+					 cache->before_write_arg);
+		if (!rc) {
+			may++;
+			continue;
+		}
+		frame[may] = frame[--may_not];
+		frame[may_not] = asked;
+		error[may_not] = rc;
+	}
+	return may_not;
+}
+
 int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
 		     unsigned n)
 {
 	int error[HL_BATCH], first = 0;
-	unsigned cleaned = 0;
+	unsigned cleaned = 0, may = ask(cache, frame, n, error);
 
-	hl_sort_by_page(frame, n);
-	hl_transfer(cache, local, frame, n, true, error);
+	hl_sort_by_page(frame, may);
+	if (may)
+		hl_transfer(cache, local, frame, may, true, error);
 	/* Before anyone sees that they are clean. */
 	note_written(cache, frame, n, error);
 	for (unsigned i = 0; i < n; i++) {

@@ -1156,6 +1156,81 @@ static void old_pages_and_too_many_are_written_without_being_asked_for(void **st
 	close_cache();
 }
 
+/* A log in a cache of its own, whose pages say what they led to. */
+static struct hl_pagecache *log_cache;
+static uint64_t logged, refused;
+static bool log_fails;
+
+static int sync_log_to(struct hl_pagecache *which, uint64_t page, const void *data, void *arg)
+{
+	uint64_t needs = *(const uint64_t *)data;
+
+	assert_ptr_equal(which, cache);
+	assert_ptr_equal(arg, &logged);
+	(void)page;
+	if (log_fails) {
+		refused++;
+		return -EROFS;
+	}
+	if (needs > logged) {
+		int rc = hl_pagecache_sync(log_cache);
+
+		if (rc)
+			return rc;
+		logged = needs;
+	}
+	return 0;
+}
+
+/* Whatever is written of the data, the log has it. */
+static void check_order(const struct hl_io_request *request)
+{
+	if (!request->write || request->n_iov == 0)
+		return;
+	for (unsigned i = 0; i < request->n_iov; i++)
+		assert_true(*(uint64_t *)request->iov[i].iov_base <= logged);
+}
+
+static void a_page_is_not_written_before_its_log(void **state)
+{
+	const struct hl_pagecache_options data_options = {
+		.limit = 5 * PAGE,
+		.pages = 50,
+		.write_after_ms = UINT_MAX,
+		.before_write = sync_log_to,
+		.before_write_arg = &logged,
+	};
+	char log_path[] = "pagecache-log-XXXXXX";
+	const struct hl_pagecache_options log_options = { .limit = 4 * PAGE, .pages = 200 };
+	uint64_t *data;
+
+	(void)state;
+	close(mkstemp(log_path));
+	assert_int_equal(hl_pagecache_open(&log_cache, log_path, &log_options), 0);
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &data_options, &faulty_io), 0);
+	logged = refused = 0;
+	log_fails = false;
+	faulty_before = check_order;
+	for (uint64_t number = 1; number < 200; number++) {
+		assert_int_equal(hl_page_fix(log_cache, number, HL_PAGE_NEW, (void **)&data), 0);
+		*data = number;
+		hl_page_unfix(log_cache, data);
+		data = fix(number * 7 % 50, HL_PAGE_EXCLUSIVE);
+		*data = number;
+		hl_page_dirty(cache, data);
+		unfix(data);
+	}
+	assert_true(logged > 100 && faulty_writes > 0);
+	log_fails = true;
+	assert_int_equal(hl_pagecache_sync(cache), -EROFS);
+	assert_true(refused > 0 && stats().dirty > 0);
+	log_fails = false;
+	close_cache();
+	assert_int_equal(logged, 199);
+	assert_int_equal(hl_pagecache_close(log_cache), 0);
+	unlink(log_path);
+}
+
 static void sets_of_pages_keep_what_was_added_and_not_removed(void **state)
 {
 	struct hl_pageset set = { 0 };
@@ -1214,6 +1289,7 @@ int main(void)
 		TEST(prefetched_pages_need_not_be_read),
 		TEST(who_reads_in_a_row_reads_ahead),
 		TEST(old_pages_and_too_many_are_written_without_being_asked_for),
+		TEST(a_page_is_not_written_before_its_log),
 		TEST(sets_of_pages_keep_what_was_added_and_not_removed),
 	};
 
