@@ -344,7 +344,7 @@ int main(int argc, char **argv)
 	rc = hl_pagecache_sync(tree.cache);
 	if (rc)
 		stop("cannot write the index", rc);
-	hl_pagecache_stats(tree.cache, &stats);
+	hl_pagecache_get_stats(tree.cache, &stats);
 	printf("%lu words in %lu pages (%.1f MB) of a tree %u high, through %u MB of memory\n",
 	       (unsigned long)tree.keys, (unsigned long)tree.pages, (double)tree.pages * PAGE / 1e6,
 	       tree.height, MEMORY >> 20);

@@ -358,12 +358,12 @@ struct hl_pagecache_stats {
 };
 
 /*
- * hl_pagecache_stats - what there is and what was done
+ * hl_pagecache_get_stats - what there is and what was done
  *
  * Adds up what each thread has counted for itself and looks at every page of memory: some
  * milliseconds for a million. Returns 0. Does not block for long.
  */
-HL_API int hl_pagecache_stats(struct hl_pagecache *cache, struct hl_pagecache_stats *stats);
+HL_API int hl_pagecache_get_stats(struct hl_pagecache *cache, struct hl_pagecache_stats *stats);
 
 struct hl_page_holder {
 	uint64_t page;

@@ -31,7 +31,7 @@ static uint64_t sum(const struct hl_pagecache *cache, enum hl_count which)
 	return total;
 }
 
-int hl_pagecache_stats(struct hl_pagecache *cache, struct hl_pagecache_stats *stats)
+int hl_pagecache_get_stats(struct hl_pagecache *cache, struct hl_pagecache_stats *stats)
 {
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;

@@ -205,7 +205,7 @@ static void check_stats(void)
 {
 	struct hl_pagecache_stats stats;
 
-	hl_pagecache_stats(cache, &stats);
+	hl_pagecache_get_stats(cache, &stats);
 	if (stats.free + stats.clean + stats.dirty + stats.fixed != stats.total)
 		wrong("the sum is wrong", 0, stats.total, stats.fixed);
 }

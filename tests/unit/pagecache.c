@@ -121,7 +121,7 @@ static struct hl_pagecache_stats stats(void)
 {
 	struct hl_pagecache_stats now;
 
-	assert_int_equal(hl_pagecache_stats(cache, &now), 0);
+	assert_int_equal(hl_pagecache_get_stats(cache, &now), 0);
 	assert_int_equal(now.free + now.clean + now.dirty + now.fixed, now.total);
 	return now;
 }
@@ -740,7 +740,7 @@ static void a_child_of_fork_gets_errors_and_the_parent_is_unharmed(void **state)
 			   hl_pagecache_discard(cache, 0, 1) != -ECHILD ||
 			   hl_pagecache_resize(cache, 2 * PAGE) != -ECHILD ||
 			   hl_pagecache_holders(cache, NULL, NULL) != -ECHILD ||
-			   hl_pagecache_stats(cache, &now) != -ECHILD;
+			   hl_pagecache_get_stats(cache, &now) != -ECHILD;
 
 		/* It can have its own. */
 		bad |= hl_pagecache_open(&own, path,
