@@ -60,13 +60,12 @@ const struct bench_metric bench_lookups_per_second = {
 	.least_loops = 2048,
 	.value = per_second,
 };
-
 const struct bench_metric bench_pages_per_second = {
 	.name = "pages_per_second",
 	.unit = "pages a second",
 	.higher_is_better = true,
 	.least_loops = 256,
-	.value = messages_per_second,
+	.value = per_second,
 };
 
 struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, const char *name,

@@ -15,8 +15,7 @@
 #define MISSING(peer_name, more, debian, fedora) \
 	{ \
 		.name = peer_name, .kind = BENCH_PEER, .abilities = EVERYTHING | (more), \
-		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
-			   " (Fedora), then build anew" \
+		.why_not = BENCH_INSTALL(debian, fedora) \
 	}
 
 const struct rcu_peer bench_rcu_peers[] = {

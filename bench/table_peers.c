@@ -15,8 +15,7 @@ extern const struct table table_mutex, table_rwlock;
 #define MISSING(peer_name, debian, fedora) \
 	{ \
 		.name = peer_name, .kind = BENCH_PEER, \
-		.why_not = "not built in: install " debian " (Debian, Ubuntu) or " fedora \
-			   " (Fedora), then build anew" \
+		.why_not = BENCH_INSTALL(debian, fedora) \
 	}
 
 const struct table_peer bench_table_peers[] = {
