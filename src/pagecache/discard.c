@@ -64,6 +64,8 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 		/* Who only writes it is waited for. */
 		if (word & (HL_FRAME_EXCL | HL_FRAME_COUNT) && !(word & HL_FRAME_WRITING))
 			return -EBUSY;
+		if (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame))
+			return -EBUSY;
 	}
 	rc = hl_page_fix(cache, page, HL_PAGE_NEW, &data);
 	if (rc)

@@ -3,8 +3,9 @@
  * Fixing pages: the way of a hit, and that of a miss.
  *
  * A hit reads the cache's first lines and the page's bucket, which nobody writes meanwhile,
- * writes the word of the frame once, and what the thread keeps for itself. An optimistic
- * read writes the word only if the page was not used since the hand came by.
+ * writes the word of the frame once, and what the thread keeps for itself. If other threads share
+ * the page as well it does not even write the word: see pins.c. An optimistic read writes
+ * the word only if the page was not used since the hand came by.
  */
 #include "pagecache/table.h"
 
@@ -133,6 +134,11 @@ static int check(const struct hl_pagecache *cache, unsigned how)
 	return how & HL_PAGE_EXCLUSIVE && cache->flags & HL_PAGECACHE_READ_ONLY ? -EROFS : 0;
 }
 
+static inline bool is_spread(const struct hl_frame *frame)
+{
+	return atomic_load_explicit(&frame->word, memory_order_relaxed) & HL_FRAME_SPREAD;
+}
+
 int hl_page_fix(struct hl_pagecache *cache, uint64_t page, unsigned how, void **data)
 {
 	struct hl_frame *frame;
@@ -145,6 +151,13 @@ int hl_page_fix(struct hl_pagecache *cache, uint64_t page, unsigned how, void **
 	if (__builtin_expect(!local || hl_held_reserve(local), 0))
 		return -ENOMEM;
 	frame = hl_table_find(cache, page);
+	if (__builtin_expect(frame && !(how & HL_PAGE_EXCLUSIVE) && is_spread(frame), 0) &&
+	    hl_pin(cache, local, frame, page, mark_of(local, frame))) {
+		hl_count_add(local, HL_HITS, 1);
+		local->last = frame;
+		*data = hl_frame_data(cache, frame);
+		return 0;
+	}
 	if (__builtin_expect(frame && !hl_frame_try(frame, page, how, mark_of(local, frame)), 1)) {
 		hl_count_add(local, HL_HITS, 1);
 	} else {
@@ -152,6 +165,8 @@ int hl_page_fix(struct hl_pagecache *cache, uint64_t page, unsigned how, void **
 		if (rc)
 			return rc;
 	}
+	if (!(how & HL_PAGE_EXCLUSIVE))
+		hl_frame_shared(cache, local, frame);
 	if ((how & HL_PAGE_NEW) == HL_PAGE_NEW)
 		hl_page_dirty(cache, hl_frame_data(cache, frame));
 	hold(cache, local, frame, data);
@@ -173,23 +188,31 @@ int hl_page_unfix(struct hl_pagecache *cache, void *data)
 {
 	struct hl_frame *frame = frame_of(cache, data);
 	struct hl_local *local;
+	uint32_t number;
 	uint64_t word;
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
 	if (!frame)
 		return -EINVAL;
-	word = atomic_load_explicit(&frame->word, memory_order_relaxed);
-	if (!(word & HL_FRAME_RESIDENT) || !(word & (HL_FRAME_EXCL | HL_FRAME_COUNT)))
-		return -EINVAL;
+	number = hl_frame_number(cache, frame);
 	local = hl_local_get(cache);
-	if (__builtin_expect(!local || !hl_held_remove(local, hl_frame_number(cache, frame)), 0) &&
-	    !hl_held_remove_any(cache, hl_frame_number(cache, frame)))
-		return -EINVAL;
-	if (word & HL_FRAME_EXCL)
-		hl_frame_unlock(cache, frame, 0, 0);
-	else
+	if (local && hl_pin_remove(local, number)) {
+		hl_frame_released(cache, frame);
+		return 0;
+	}
+	if (__builtin_expect(!local || !hl_held_remove(local, number), 0) &&
+	    !hl_held_remove_any(cache, number)) {
+		if (!hl_pin_remove_any(cache, number))
+			return -EINVAL;
+		hl_frame_released(cache, frame);
+		return 0;
+	}
+	word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+	if (word & HL_FRAME_COUNT)
 		hl_frame_unshare(cache, frame, 0);
+	else
+		hl_frame_unlock(cache, frame, 0, 0);
 	return 0;
 }
 
@@ -242,10 +265,8 @@ static inline bool see(struct hl_pagecache *cache, uint64_t page, struct hl_page
 				     hl_frame_page(frame) != page,
 			     0))
 		return false;
-	if (__builtin_expect(word & HL_FRAME_FRESH, 0))
-		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_FRESH, memory_order_relaxed);
-	else if (__builtin_expect(mark & ~word, 0))
-		atomic_fetch_or_explicit(&frame->word, mark, memory_order_relaxed);
+	if (__builtin_expect(hl_frame_used(word, mark) != word, 0))
+		hl_frame_note_use(frame, word, mark);
 	read->data = hl_frame_data(cache, frame);
 	read->state = word & HL_FRAME_VALID;
 	read->frame = frame;

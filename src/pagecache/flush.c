@@ -27,7 +27,7 @@ static int64_t dirty_pages(struct hl_pagecache *cache)
 	int64_t n = 0;
 
 	pthread_mutex_lock(&hl_pc_registry);
-	for (struct hl_local *local = cache->locals; local; local = local->next_of_cache)
+	for (struct hl_local *local = hl_locals_of(cache); local; local = local->next_of_cache)
 		n += (int64_t)atomic_load_explicit(&local->count[HL_DIRTIED],
 						   memory_order_relaxed) -
 		     (int64_t)atomic_load_explicit(&local->count[HL_CLEANED], memory_order_relaxed);

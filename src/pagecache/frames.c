@@ -142,7 +142,7 @@ static struct hl_frame *get_free(struct hl_pagecache *cache, struct hl_local *lo
 void hl_frames_drain(struct hl_pagecache *cache)
 {
 	pthread_mutex_lock(&hl_pc_registry);
-	for (struct hl_local *local = cache->locals; local; local = local->next_of_cache) {
+	for (struct hl_local *local = hl_locals_of(cache); local; local = local->next_of_cache) {
 		pthread_mutex_lock(&local->lock);
 		hl_pagevec_release(&local->free, push, cache);
 		pthread_mutex_unlock(&local->lock);

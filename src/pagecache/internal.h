@@ -10,7 +10,8 @@
  * Locking
  *
  * hl_frame.word	its HL_FRAME_EXCL bit and its count are the lock of the frame's data
- *			and, with EXCL, of the frame's other fields. See lock.c.
+ *			and, with EXCL, of the frame's other fields; with threads' pins. See lock.c
+ *			and pins.c.
  * stripe		who puts a page into the table or takes it out holds the stripe of that
  *			page. Nobody waits for anything meanwhile.
  * free_lock		the free frames
@@ -57,6 +58,7 @@
 #define HL_FRAME_EVICTING (UINT64_C(1) << 20) /* EXCL is the evictor's */
 #define HL_FRAME_OFF (UINT64_C(1) << 21) /* beyond the limit: used for nothing */
 #define HL_FRAME_FRESH (UINT64_C(1) << 22) /* read ahead of its first use */
+#define HL_FRAME_SPREAD (UINT64_C(1) << 23) /* shared fixes are also in threads' pins */
 /* Goes up whenever the data may have changed or have become another page's. */
 #define HL_FRAME_VERSION (UINT64_C(1) << 24)
 /* What has to stay as it is for data that were read to be right. */
@@ -72,6 +74,9 @@ struct hl_frame {
 	/* Written by who holds it exclusively, read by whoever looks for a page. */
 	_Atomic(uint64_t) page;
 	_Atomic(uint64_t) dirtied_ms; /* when it became dirty */
+	/* Written by who counts a share in the word; see pins.c. */
+	_Atomic(uint32_t) last; /* the hl_local.number that did so last */
+	_Atomic(uint32_t) travelled; /* how often that was another than before */
 	HL_CACHELINE_GROUP_END(fixed);
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_frame, fixed);
@@ -122,6 +127,9 @@ enum hl_count {
 
 #define HL_HELD_INLINE 24
 
+/* Pages that a thread can have fixed without a word of their frames: a line of them. */
+#define HL_PINS 16
+
 /* What a thread keeps for itself of a cache. Kept when it ends, for the next that comes. */
 struct hl_local {
 	/* Written by the thread, read by who asks for statistics or holders. */
@@ -132,10 +140,17 @@ struct hl_local {
 	uint32_t ahead; /* and so many at once */
 	_Atomic(uint32_t) n_held; /* entries of held[] in use, some perhaps 0 */
 	uint32_t most_held;
+	uint32_t number; /* of the cache's locals, from 1 */
+	_Atomic(uint32_t) n_pins; /* entries of pin[] in use, some perhaps 0 */
 	_Atomic(uint32_t) *held; /* frames' numbers and one; others may clear an entry */
 	_Atomic(uint64_t) count[HL_N_COUNTS];
 	_Atomic(uint32_t) held_inline[HL_HELD_INLINE];
 	HL_CACHELINE_GROUP_END(own);
+
+	/* Written by the thread, read by who wants one of the pages for itself: see pins.c. */
+	HL_CACHELINE_GROUP_BEGIN(pins) HL_CACHELINE_ALIGNED;
+	_Atomic(uint32_t) pin[HL_PINS]; /* frames' numbers and one */
+	HL_CACHELINE_GROUP_END(pins);
 
 	/* Under hl_pc_registry. */
 	HL_CACHELINE_GROUP_BEGIN(lists) HL_CACHELINE_ALIGNED;
@@ -152,6 +167,9 @@ struct hl_local {
 	struct hl_pagevec free; /* frames for this thread's next misses */
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, own);
+HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, pins);
+HL_CACHELINE_ASSERT_APART(struct hl_local, held_inline, pin);
+HL_CACHELINE_ASSERT_APART(struct hl_local, pin, next_of_cache);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, lists);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, frames);
 
@@ -174,6 +192,9 @@ struct hl_pagecache {
 	_Atomic(uint32_t) n_ever; /* the most that it ever was: no frame above was used */
 	_Atomic(uint64_t) pages;
 	_Atomic(uint64_t) file_bytes;
+	/* Grows at its head under hl_pc_registry and never shrinks: read without. */
+	_Atomic(struct hl_local *) locals;
+	_Atomic(uint32_t) n_locals;
 	int fd;
 	unsigned flags;
 	const struct hl_io *io;
@@ -218,8 +239,6 @@ struct hl_pagecache {
 	/* The flushing thread's. */
 	uint64_t flush_from;
 	_Atomic(uint64_t) no_flush_before;
-	/* Under hl_pc_registry. */
-	struct hl_local *locals;
 	struct hl_stripe stripe[HL_STRIPES];
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_pagecache, read_mostly);
@@ -241,6 +260,12 @@ static inline void *hl_frame_data(const struct hl_pagecache *cache, const struct
 static inline uint64_t hl_frame_page(const struct hl_frame *frame)
 {
 	return atomic_load_explicit(&frame->page, memory_order_relaxed);
+}
+
+/* With hl_pc_registry held. */
+static inline struct hl_local *hl_locals_of(const struct hl_pagecache *cache)
+{
+	return atomic_load_explicit(&cache->locals, memory_order_relaxed);
 }
 
 static inline size_t hl_page_bytes(const struct hl_pagecache *cache)
@@ -275,6 +300,10 @@ void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_
 		     uint64_t more);
 /* Sleeps until the word has changed from what it was, or others may have it. */
 void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark);
+/* A share is gone that was not in the word: wakes who waits for it, or for any frame. */
+void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame);
+/* Wakes who sleeps on the word. */
+void hl_frame_wake(struct hl_frame *frame);
 
 /* The word of a page that is used: what it was read for does not count. */
 static inline uint64_t hl_frame_used(uint64_t word, uint64_t mark)
@@ -282,7 +311,16 @@ static inline uint64_t hl_frame_used(uint64_t word, uint64_t mark)
 	return __builtin_expect(word & HL_FRAME_FRESH, 0) ? word & ~HL_FRAME_FRESH : word | mark;
 }
 
-/* Fixed, by others than who writes it. */
+/* The same for a word that is not written otherwise. */
+static inline void hl_frame_note_use(struct hl_frame *frame, uint64_t word, uint64_t mark)
+{
+	if (word & HL_FRAME_FRESH)
+		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_FRESH, memory_order_relaxed);
+	else
+		atomic_fetch_or_explicit(&frame->word, mark, memory_order_relaxed);
+}
+
+/* Fixed, by others than who writes it; pins are not in the word. */
 static inline bool hl_frame_is_fixed(uint64_t word)
 {
 	return word & HL_FRAME_EXCL || (word & HL_FRAME_COUNT) > !!(word & HL_FRAME_WRITING);
@@ -300,7 +338,7 @@ static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned h
 		    HL_FRAME_RESIDENT)
 			return -EAGAIN;
 		if (how & HL_PAGE_EXCLUSIVE) {
-			if (word & HL_FRAME_COUNT)
+			if (word & (HL_FRAME_COUNT | HL_FRAME_SPREAD))
 				return -EAGAIN;
 			next = hl_frame_used(word, mark) | HL_FRAME_EXCL;
 		} else {
@@ -314,6 +352,64 @@ static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned h
 	if (how & HL_PAGE_EXCLUSIVE)
 		hl_pc_fence(memory_order_release);
 	return 0;
+}
+
+/* ---- pins.c ---- */
+
+/* Whether some thread has the frame pinned; a frame whose word has no SPREAD is not. */
+bool hl_pins_have(const struct hl_pagecache *cache, const struct hl_frame *frame);
+/* Whether this one has. */
+bool hl_pin_has(const struct hl_local *local, uint32_t frame);
+/* Takes one out; false: it is not pinned by this thread, or not by any. */
+bool hl_pin_remove(struct hl_local *local, uint32_t frame);
+bool hl_pin_remove_any(struct hl_pagecache *cache, uint32_t frame);
+/* Ends what a thread has pinned, and wakes who waits for it. */
+void hl_unpin(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame);
+/* The frame's line came from another thread for a share that the calling thread has now. */
+void hl_frame_travelled(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame);
+/* Who has set EXCL and EVICTING in a word with SPREAD waits for nobody: true: no pins, and SPREAD
+ * is gone; false: there are, and EXCL and EVICTING are gone. */
+bool hl_frame_gather(struct hl_pagecache *cache, struct hl_frame *frame);
+/* Takes a frame with SPREAD exclusively; as hl_frame_try(). */
+int hl_frame_try_spread(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page,
+			uint64_t mark);
+/* Sleeps until some pin of the frame is gone, or the word is not this one any more. */
+void hl_pins_wait(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t word);
+
+/* The thread has a share that is in the word. */
+static inline void hl_frame_shared(struct hl_pagecache *cache, struct hl_local *local,
+				   struct hl_frame *frame)
+{
+	if (__builtin_expect(
+		    atomic_load_explicit(&frame->last, memory_order_relaxed) != local->number, 0))
+		hl_frame_travelled(cache, local, frame);
+}
+
+/* Shares a frame by the thread's own line, if its word allows it; false: by the word then. */
+static inline bool hl_pin(struct hl_pagecache *cache, struct hl_local *local,
+			  struct hl_frame *frame, uint64_t page, uint64_t mark)
+{
+	uint32_t n = atomic_load_explicit(&local->n_pins, memory_order_relaxed);
+	uint64_t word;
+
+	if (n == HL_PINS)
+		return false;
+	atomic_store_explicit(&local->n_pins, n + 1, memory_order_relaxed);
+	/* FRAME_PIN, pairs with hl_frame_gather() */
+	atomic_exchange_explicit(&local->pin[n], (uint32_t)(frame - cache->frame) + 1,
+				 memory_order_seq_cst);
+	/* FRAME_PIN and FRAME_LOCK, pairs with hl_frame_unlock() too */
+	word = atomic_load_explicit(&frame->word, memory_order_seq_cst);
+	if (__builtin_expect((word & (HL_FRAME_RESIDENT | HL_FRAME_SPREAD | HL_FRAME_EXCL |
+				      HL_FRAME_WANT)) != (HL_FRAME_RESIDENT | HL_FRAME_SPREAD) ||
+				     hl_frame_page(frame) != page,
+			     0)) {
+		hl_unpin(cache, local, frame);
+		return false;
+	}
+	if (__builtin_expect(hl_frame_used(word, mark) != word, 0))
+		hl_frame_note_use(frame, word, mark);
+	return true;
 }
 
 /* ---- local.c ---- */

@@ -26,23 +26,28 @@ static int once_failed;
 
 /* ---- A thread comes and ends ---- */
 
+static void report_leak(struct hl_local *local, uint32_t held)
+{
+	struct hl_pagecache *cache = local->cache;
+	struct hl_frame *frame = &cache->frame[held - 1];
+
+	if (!held)
+		return;
+	hl_count_add(local, HL_LEAKED, 1);
+	if (cache->leaked)
+		cache->leaked(cache, hl_frame_page(frame), hl_frame_data(cache, frame),
+			      cache->leaked_arg);
+}
+
 /* Tells of the pages that the thread has fixed still. */
 static void report_leaks(struct hl_local *local)
 {
-	struct hl_pagecache *cache = local->cache;
 	uint32_t n = atomic_load_explicit(&local->n_held, memory_order_relaxed);
 
-	while (n--) {
-		uint32_t held = atomic_load_explicit(&local->held[n], memory_order_relaxed);
-		struct hl_frame *frame = &cache->frame[held - 1];
-
-		if (!held)
-			continue;
-		hl_count_add(local, HL_LEAKED, 1);
-		if (cache->leaked)
-			cache->leaked(cache, hl_frame_page(frame), hl_frame_data(cache, frame),
-				      cache->leaked_arg);
-	}
+	while (n--)
+		report_leak(local, atomic_load_explicit(&local->held[n], memory_order_relaxed));
+	for (unsigned i = HL_PINS; i--;)
+		report_leak(local, atomic_load_explicit(&local->pin[i], memory_order_relaxed));
 }
 
 static void thread_ends(void *arg)
@@ -130,8 +135,9 @@ struct hl_thread *hl_thread_get(void)
 /* One whose thread has ended, and with it what it has counted. */
 static struct hl_local *adopt(struct hl_pagecache *cache)
 {
-	for (struct hl_local *local = cache->locals; local; local = local->next_of_cache) {
-		if (!local->thread && !atomic_load_explicit(&local->n_held, memory_order_relaxed))
+	for (struct hl_local *local = hl_locals_of(cache); local; local = local->next_of_cache) {
+		if (!local->thread && !atomic_load_explicit(&local->n_held, memory_order_relaxed) &&
+		    !atomic_load_explicit(&local->n_pins, memory_order_relaxed))
 			return local;
 	}
 	return NULL;
@@ -149,8 +155,10 @@ static struct hl_local *make(struct hl_pagecache *cache)
 	local->most_held = HL_HELD_INLINE;
 	pthread_mutex_init(&local->lock, NULL);
 	hl_pagevec_init(&local->free);
-	local->next_of_cache = cache->locals;
-	cache->locals = local;
+	local->number = atomic_fetch_add_explicit(&cache->n_locals, 1, memory_order_relaxed) + 1;
+	local->next_of_cache = hl_locals_of(cache);
+	/* FRAME_PIN, pairs with hl_pins_have(): whole before it can be found. */
+	atomic_store_explicit(&cache->locals, local, memory_order_seq_cst);
 	return local;
 }
 
@@ -206,8 +214,8 @@ void hl_locals_free(struct hl_pagecache *cache)
 	struct hl_local *local;
 
 	pthread_mutex_lock(&hl_pc_registry);
-	while ((local = cache->locals)) {
-		cache->locals = local->next_of_cache;
+	while ((local = hl_locals_of(cache))) {
+		atomic_store_explicit(&cache->locals, local->next_of_cache, memory_order_relaxed);
 		if (local->thread)
 			leave_thread(local);
 		if (local->held != local->held_inline)
@@ -294,43 +302,56 @@ bool hl_held_remove_any(struct hl_pagecache *cache, uint32_t frame)
 	bool removed = false;
 
 	pthread_mutex_lock(&hl_pc_registry);
-	for (struct hl_local *local = cache->locals; local && !removed;
+	for (struct hl_local *local = hl_locals_of(cache); local && !removed;
 	     local = local->next_of_cache)
 		removed = remove_elsewhere(local, frame);
 	pthread_mutex_unlock(&hl_pc_registry);
 	return removed;
 }
 
+struct listing {
+	void (*tell)(const struct hl_page_holder *holder, void *arg);
+	void *arg;
+	int holders;
+};
+
+static void list(struct listing *listing, const struct hl_local *local, uint32_t held)
+{
+	const struct hl_frame *frame = &local->cache->frame[held - 1];
+	struct hl_page_holder holder;
+	uint64_t word;
+
+	if (!held)
+		return;
+	word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+	holder = (struct hl_page_holder){
+		.page = hl_frame_page(frame),
+		.tid = local->tid,
+		.exclusive = (word & (HL_FRAME_EXCL | HL_FRAME_EVICTING)) == HL_FRAME_EXCL,
+		.ended = !local->thread,
+	};
+	listing->tell(&holder, listing->arg);
+	listing->holders++;
+}
+
 int hl_pagecache_holders(struct hl_pagecache *cache,
 			 void (*tell)(const struct hl_page_holder *holder, void *arg), void *arg)
 {
-	int holders = 0;
+	struct listing listing = { tell, arg, 0 };
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
 	pthread_mutex_lock(&hl_pc_registry);
-	for (struct hl_local *local = cache->locals; local; local = local->next_of_cache) {
+	for (struct hl_local *local = hl_locals_of(cache); local; local = local->next_of_cache) {
 		uint32_t n = atomic_load_explicit(&local->n_held, memory_order_relaxed);
 
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t held = atomic_load_explicit(&local->held[i], memory_order_relaxed);
-			const struct hl_frame *frame = &cache->frame[held - 1];
-			struct hl_page_holder holder;
-
-			if (!held)
-				continue;
-			holder = (struct hl_page_holder){
-				.page = hl_frame_page(frame),
-				.tid = local->tid,
-				.exclusive =
-					atomic_load_explicit(&frame->word, memory_order_relaxed) &
-					HL_FRAME_EXCL,
-				.ended = !local->thread,
-			};
-			tell(&holder, arg);
-			holders++;
-		}
+		for (uint32_t i = 0; i < n; i++)
+			list(&listing, local,
+			     atomic_load_explicit(&local->held[i], memory_order_relaxed));
+		for (uint32_t i = 0; i < HL_PINS; i++)
+			list(&listing, local,
+			     atomic_load_explicit(&local->pin[i], memory_order_relaxed));
 	}
 	pthread_mutex_unlock(&hl_pc_registry);
-	return holders;
+	return listing.holders;
 }

@@ -39,7 +39,7 @@ static uint32_t *gate(struct hl_frame *frame)
 	return (uint32_t *)&frame->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-static void wake(struct hl_frame *frame)
+void hl_frame_wake(struct hl_frame *frame)
 {
 	atomic_fetch_and_explicit(&frame->word, ~(HL_FRAME_WAITERS | HL_FRAME_WANT),
 				  memory_order_relaxed);
@@ -55,13 +55,22 @@ static void tell_the_starving(struct hl_pagecache *cache)
 	}
 }
 
+void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame)
+{
+	/* FRAME_PIN_WAIT, pairs with hl_pins_wait() */
+	if (__builtin_expect(
+		    atomic_load_explicit(&frame->word, memory_order_seq_cst) & HL_FRAME_WAITERS, 0))
+		hl_frame_wake(frame);
+	tell_the_starving(cache);
+}
+
 void hl_frame_unshare(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less)
 {
 	/* FRAME_LOCK, pairs with hl_frame_try() */
 	uint64_t was = atomic_fetch_sub_explicit(&frame->word, 1 + less, memory_order_seq_cst);
 
 	if (__builtin_expect(was & HL_FRAME_WAITERS, 0) && (less || (was & HL_FRAME_COUNT) == 1))
-		wake(frame);
+		hl_frame_wake(frame);
 	tell_the_starving(cache);
 }
 
@@ -73,7 +82,7 @@ void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_
 		&frame->word, HL_FRAME_VERSION + more - HL_FRAME_EXCL - less, memory_order_seq_cst);
 
 	if (__builtin_expect(was & HL_FRAME_WAITERS, 0))
-		wake(frame);
+		hl_frame_wake(frame);
 	tell_the_starving(cache);
 }
 
@@ -104,7 +113,8 @@ static int share_again(struct hl_frame *frame, uint64_t word, uint64_t mark)
 int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame,
 		  uint64_t page, unsigned how, uint64_t mark)
 {
-	bool mine = hl_held_has(local, hl_frame_number(cache, frame));
+	bool pinned = hl_pin_has(local, hl_frame_number(cache, frame));
+	bool mine = pinned || hl_held_has(local, hl_frame_number(cache, frame));
 
 	for (unsigned spins = 0;; spins++) {
 		int rc = hl_frame_try(frame, page, how, mark);
@@ -114,10 +124,17 @@ int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_
 			return rc;
 		word = atomic_load_explicit(&frame->word, memory_order_acquire);
 		if (mine) {
-			if ((how & HL_PAGE_EXCLUSIVE) || (word & HL_FRAME_EXCL))
+			/* EXCL beside a pin is of somebody who is about to see the pin. */
+			if ((how & HL_PAGE_EXCLUSIVE) || (word & HL_FRAME_EXCL && !pinned))
 				return -EDEADLK;
 			if (!share_again(frame, word, mark))
 				return 0;
+		}
+		if (how & HL_PAGE_EXCLUSIVE && word & HL_FRAME_SPREAD) {
+			rc = hl_frame_try_spread(cache, frame, page, mark);
+			if (rc != -EAGAIN)
+				return rc;
+			word = atomic_load_explicit(&frame->word, memory_order_acquire);
 		}
 		if (!(word & (HL_FRAME_RESIDENT | HL_FRAME_EXCL)))
 			return -ESTALE;
@@ -129,5 +146,7 @@ int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_
 			hl_pc_relax();
 		else if (word & (HL_FRAME_EXCL | HL_FRAME_COUNT))
 			hl_frame_wait(frame, word, how & HL_PAGE_EXCLUSIVE ? HL_FRAME_WANT : 0);
+		else if (how & HL_PAGE_EXCLUSIVE && word & HL_FRAME_SPREAD)
+			hl_pins_wait(cache, frame, word);
 	}
 }

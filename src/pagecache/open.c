@@ -230,8 +230,11 @@ int hl_pagecache_open(struct hl_pagecache **out, const char *path,
 static bool any_fixed(const struct hl_pagecache *cache)
 {
 	for (uint32_t i = 0; i < hl_frames_ever(cache); i++) {
-		if (hl_frame_is_fixed(
-			    atomic_load_explicit(&cache->frame[i].word, memory_order_acquire)))
+		const struct hl_frame *frame = &cache->frame[i];
+		uint64_t word = atomic_load_explicit(&frame->word, memory_order_acquire);
+
+		if (hl_frame_is_fixed(word) ||
+		    (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame)))
 			return true;
 	}
 	return false;

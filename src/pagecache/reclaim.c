@@ -28,6 +28,9 @@
 #define CHUNK 64u
 #define ROUNDS 16u
 
+/* What a word without a page has not. */
+#define USED (HL_FRAME_RESIDENT | HL_FRAME_ACTIVE | HL_FRAME_REF | HL_FRAME_FRESH)
+
 enum pressure { AS_USUAL, ACTIVE_TOO, WHATEVER };
 
 struct harvest {
@@ -41,9 +44,9 @@ struct harvest {
 
 static bool change(struct hl_frame *frame, uint64_t word, uint64_t next)
 {
-	/* FRAME_LOCK, pairs with hl_frame_unlock() and hl_frame_unshare() */
+	/* FRAME_LOCK, pairs with hl_frame_unlock() and hl_frame_unshare(); FRAME_PIN, hl_pin() */
 	return atomic_compare_exchange_strong_explicit(&frame->word, &word, next,
-						       memory_order_acquire, memory_order_relaxed);
+						       memory_order_seq_cst, memory_order_relaxed);
 }
 
 bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame)
@@ -53,10 +56,15 @@ bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame)
 	if ((word & (HL_FRAME_RESIDENT | HL_FRAME_DIRTY | HL_FRAME_EXCL | HL_FRAME_COUNT |
 		     HL_FRAME_WAITERS)) != HL_FRAME_RESIDENT)
 		return false;
-	if (!change(frame, word,
-		    (word & ~(HL_FRAME_RESIDENT | HL_FRAME_ACTIVE | HL_FRAME_REF | HL_FRAME_FRESH)) |
-			    HL_FRAME_EXCL | HL_FRAME_EVICTING))
-		return false;
+	if (!(word & HL_FRAME_SPREAD)) {
+		if (!change(frame, word, (word & ~USED) | HL_FRAME_EXCL | HL_FRAME_EVICTING))
+			return false;
+	} else {
+		if (!change(frame, word, word | HL_FRAME_EXCL | HL_FRAME_EVICTING) ||
+		    !hl_frame_gather(cache, frame))
+			return false;
+		word = atomic_fetch_and_explicit(&frame->word, ~USED, memory_order_relaxed);
+	}
 	if (word & HL_FRAME_ACTIVE)
 		atomic_fetch_sub_explicit(&cache->n_active, 1, memory_order_relaxed);
 	hl_table_remove(cache, frame);
@@ -107,6 +115,10 @@ static void look_at(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t
 	} else if (word & HL_FRAME_REF && pressure == AS_USUAL) {
 		if (change(frame, word, (word | HL_FRAME_ACTIVE) & ~HL_FRAME_REF))
 			atomic_fetch_add_explicit(&cache->n_active, 1, memory_order_relaxed);
+		return;
+	}
+	if (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame)) {
+		harvest->fixed++;
 		return;
 	}
 	if (word & HL_FRAME_DIRTY) {

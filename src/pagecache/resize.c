@@ -66,6 +66,8 @@ static int turn_off_used(struct hl_pagecache *cache, struct hl_local *local, str
 		return -EAGAIN;
 	if (word & (HL_FRAME_COUNT | HL_FRAME_EXCL))
 		return word & HL_FRAME_EVICTING ? -EAGAIN : -EBUSY;
+	if (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame))
+		return -EBUSY;
 	if (word & HL_FRAME_DIRTY) {
 		int rc = hl_write_claim(frame) ? hl_write_claimed(cache, local, &frame, 1)
 					       : -EAGAIN;
