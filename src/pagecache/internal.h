@@ -76,7 +76,7 @@ struct hl_frame {
 	_Atomic(uint64_t) dirtied_ms; /* when it became dirty */
 	/* Written by who counts a share in the word; see pins.c. */
 	_Atomic(uint32_t) last; /* the hl_local.number that did so last */
-	_Atomic(uint32_t) travelled; /* how often that was another than before */
+	_Atomic(uint32_t) paid; /* what counting has cost, in HL_PAID_... */
 	HL_CACHELINE_GROUP_END(fixed);
 };
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_frame, fixed);
@@ -365,8 +365,8 @@ bool hl_pin_remove(struct hl_local *local, uint32_t frame);
 bool hl_pin_remove_any(struct hl_pagecache *cache, uint32_t frame);
 /* Ends what a thread has pinned, and wakes who waits for it. */
 void hl_unpin(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame);
-/* The frame's line came from another thread for a share that the calling thread has now. */
-void hl_frame_travelled(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame);
+/* Has those who share a frame do so by their pins. The caller has a share in the word. */
+void hl_frame_spread(struct hl_frame *frame);
 /* Who has set EXCL and EVICTING in a word with SPREAD waits for nobody: true: no pins, and SPREAD
  * is gone; false: there are, and EXCL and EVICTING are gone. */
 bool hl_frame_gather(struct hl_pagecache *cache, struct hl_frame *frame);
@@ -376,13 +376,24 @@ int hl_frame_try_spread(struct hl_pagecache *cache, struct hl_frame *frame, uint
 /* Sleeps until some pin of the frame is gone, or the word is not this one any more. */
 void hl_pins_wait(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t word);
 
+/* What it costs: a line that comes from another thread; a share in the word, more than a pin. */
+#define HL_PAID_LINE 8u
+#define HL_PAID_SHARE 1u
+
 /* The thread has a share that is in the word. */
 static inline void hl_frame_shared(struct hl_pagecache *cache, struct hl_local *local,
 				   struct hl_frame *frame)
 {
-	if (__builtin_expect(
-		    atomic_load_explicit(&frame->last, memory_order_relaxed) != local->number, 0))
-		hl_frame_travelled(cache, local, frame);
+	bool again = atomic_load_explicit(&frame->last, memory_order_relaxed) == local->number;
+	/* Of those who share it at the same time one may count for all. */
+	uint32_t paid = atomic_load_explicit(&frame->paid, memory_order_relaxed) +
+			(again ? HL_PAID_SHARE : HL_PAID_LINE);
+
+	if (!again)
+		atomic_store_explicit(&frame->last, local->number, memory_order_relaxed);
+	atomic_store_explicit(&frame->paid, paid, memory_order_relaxed);
+	if (paid > HL_PAID_LINE * atomic_load_explicit(&cache->n_locals, memory_order_relaxed))
+		hl_frame_spread(frame);
 }
 
 /* Shares a frame by the thread's own line, if its word allows it; false: by the word then. */

@@ -3,15 +3,15 @@
  * Pages that many threads share: each says so in a line of its own, and none writes the
  * frame's word.
  *
- * A share is one more in the word at first, which costs one atomic operation on a line that
- * this thread alone uses, or that has to come from another CPU. When it has come from another
- * thread as often as there are threads, the page is spread: from then on who shares it
- * writes the frame's number into its own pins, and looks at the word. Who wants the page for
- * itself has to read the pins of all threads, a line each, and makes the page one that is
- * counted in its word again. So what that costs has been lost in travels before, and a page
- * costs twice what the better of the two ways would have cost, at most, with 2 threads or
- * with 256. A page that is written as often as it is read is never spread for long; one that
- * is only read is spread soon and for good.
+ * A share is one more in the word at first: atomic operations on a line that is seldom in the
+ * first cache and often another CPU's. What that costs more than a line of one's own is added
+ * up in the frame, and when it has come to what it costs to read a line of each thread, the
+ * page is spread: from then on who shares it writes the frame's number into its own pins, and
+ * looks at the word. Who wants the page for itself has to read the pins of all threads, a
+ * line each, and makes the page one that is counted in its word again. So that has been paid
+ * for before, and a page costs twice what the better of the two ways would have cost, at
+ * most, with 2 threads or with 256. A page that is written as often as it is read is
+ * hardly ever spread; one that is only read is spread soon and for good.
  *
  * The idea of readers that are visible in a table of their own until a writer revokes it is
  * BRAVO's (Dice and Kogan, 2019). There the table is the process's and hashed, so that two readers
@@ -118,16 +118,10 @@ void hl_unpin(struct hl_pagecache *cache, struct hl_local *local, struct hl_fram
 	hl_frame_released(cache, frame);
 }
 
-void hl_frame_travelled(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame)
+void hl_frame_spread(struct hl_frame *frame)
 {
-	/* Those who share it at the same time may count once for both. */
-	uint32_t n = atomic_load_explicit(&frame->travelled, memory_order_relaxed) + 1;
-
-	atomic_store_explicit(&frame->last, local->number, memory_order_relaxed);
-	atomic_store_explicit(&frame->travelled, n, memory_order_relaxed);
 	/* Nobody has it exclusively, for the caller has a share. */
-	if (n > atomic_load_explicit(&cache->n_locals, memory_order_relaxed))
-		atomic_fetch_or_explicit(&frame->word, HL_FRAME_SPREAD, memory_order_relaxed);
+	atomic_fetch_or_explicit(&frame->word, HL_FRAME_SPREAD, memory_order_relaxed);
 }
 
 /* Waits for nobody: pins that come and see EXCL are taken back, and count like others. */
@@ -136,7 +130,7 @@ bool hl_frame_gather(struct hl_pagecache *cache, struct hl_frame *frame)
 	uint64_t was;
 
 	if (!hl_pins_have(cache, frame)) {
-		atomic_store_explicit(&frame->travelled, 0, memory_order_relaxed);
+		atomic_store_explicit(&frame->paid, 0, memory_order_relaxed);
 		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_SPREAD, memory_order_relaxed);
 		return true;
 	}

@@ -88,7 +88,7 @@ int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t
 	}
 	atomic_store_explicit(&frame->page, page, memory_order_relaxed);
 	atomic_store_explicit(&frame->last, 0, memory_order_relaxed);
-	atomic_store_explicit(&frame->travelled, 0, memory_order_relaxed);
+	atomic_store_explicit(&frame->paid, 0, memory_order_relaxed);
 	/* There are more slots than frames. A page is counted before it can be found behind. */
 	while (!put_into(bucket, slot, hl_table_first(hashed))) {
 		atomic_fetch_add_explicit(&bucket->passed, 1, memory_order_relaxed);
