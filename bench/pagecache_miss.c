@@ -2,7 +2,8 @@
 /*
  * O4: reading a file four times as large as the memory it may take, on the device, and in
  * memory, where the device does not hide what the software costs. What the kernel keeps is
- * held to the same memory by a cgroup; in memory it takes nothing back, and is not compared.
+ * held to the same memory by a cgroup. In memory it takes nothing back; there a mapping is
+ * compared of which no more is mapped than the limit.
  */
 #include "bench/experiments.h"
 #include "bench/pages.h"
@@ -17,6 +18,7 @@
 		MISS(pages_hotline_batch, order, PAGES_ON_DISK, BENCH_PAGES_AT_ONCE), \
 			MISS(pages_hotline_one_by_one, order, PAGES_ON_DISK, 1), \
 			MISS(pages_uring, order, PAGES_ON_DISK, BENCH_PAGES_AT_ONCE), \
+			MISS(pages_mapped_pread, order, PAGES_ON_DISK, 1), \
 			MISS(pages_pool, order, PAGES_ON_DISK, 1), \
 			MISS(pages_pread, order, PAGES_ON_DISK, 1), \
 			MISS(pages_mmap, order, PAGES_ON_DISK, 1), \
@@ -40,6 +42,8 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 		MISS(pages_hotline_batch, PAGES_RANDOM, PAGES_IN_RAM, BENCH_PAGES_AT_ONCE),
 		MISS(pages_hotline_one_by_one, PAGES_RANDOM, PAGES_IN_RAM, 1),
 		MISS(pages_uring, PAGES_RANDOM, PAGES_IN_RAM, BENCH_PAGES_AT_ONCE),
+		MISS(pages_mapped_file, PAGES_RANDOM, PAGES_IN_RAM, 1),
+		MISS(pages_mapped_pread, PAGES_RANDOM, PAGES_IN_RAM, 1),
 		MISS(pages_pool, PAGES_RANDOM, PAGES_IN_RAM, 1),
 	};
 	const unsigned n = sizeof(random) / sizeof(random[0]);

@@ -49,6 +49,9 @@ extern const struct pages_peer pages_hotline_batch;
 extern const struct pages_peer pages_hotline_one_by_one;
 extern const struct pages_peer pages_pool;
 extern const struct pages_peer pages_mmap;
+/* No more mapped than the limit. */
+extern const struct pages_peer pages_mapped_file;
+extern const struct pages_peer pages_mapped_pread;
 extern const struct pages_peer pages_pread;
 extern const struct pages_peer pages_lmdb;
 extern const struct pages_peer pages_uring;

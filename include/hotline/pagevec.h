@@ -126,12 +126,6 @@
 	} \
 	HL_PRIV_ASSERT(1, "takes the semicolon")
 
-/* The layout as it was before 2004, for `hotline bench` alone. */
-#ifndef HL_LAYOUT_PAGEVEC
-#define HL_LAYOUT_PAGEVEC 1
-#endif
-
-#if HL_LAYOUT_PAGEVEC
 /* HL_PAGEVEC_SIZE - the pointers in a pagevec: 15, more where a line alone is longer */
 #define HL_PAGEVEC_SIZE \
 	(HL_CACHE_LINE > 16 * __SIZEOF_POINTER__ ? HL_CACHE_LINE / __SIZEOF_POINTER__ - 1 : 15)
@@ -147,15 +141,6 @@ HL_PRIV_ASSERT(HL_PRIV_ALIGNOF(struct hl_pagevec) == HL_CACHE_LINE, "a pagevec s
 #if HL_CACHE_LINE <= 16 * __SIZEOF_POINTER__
 HL_PRIV_ASSERT(sizeof(struct hl_pagevec) == 16 * sizeof(void *),
 	       "a pagevec is as long as 16 pointers");
-#endif
-#else
-#define HL_PAGEVEC_SIZE 16
-struct hl_pagevec {
-	unsigned long nr;
-	unsigned long taken;
-	void *item[HL_PAGEVEC_SIZE];
-};
-HL_PRIV_BATCH_FUNCTIONS(hl_pagevec, void *, HL_PAGEVEC_SIZE);
 #endif
 
 #endif

@@ -57,7 +57,9 @@ MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eve
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]
 RCU = ["urcu-memb", "urcu-qsbr", "ck_epoch", "rte_rcu_qsbr"]
 TABLES = ["lfht-memb", "lfht-qsbr", "ck_ht", "mutex", "rwlock"]
-ON_DISK = ["hotline-one-by-one", "io_uring", "mutex-hash-lru", "pread", "mmap", "lmdb"]
+ON_DISK = ["hotline-one-by-one", "io_uring", "mapped-pread", "mutex-hash-lru", "pread", "mmap",
+           "lmdb"]
+IN_RAM = ["hotline-one-by-one", "io_uring", "mapped-file", "mapped-pread", "mutex-hash-lru"]
 # What a scenario compares ours with; of an experiment: all of its scenarios.
 ROWS = {
     "rcu-prefetch": ["neither", "prefetch", "hoisted", "both", "array"],
@@ -79,8 +81,8 @@ ROWS = {
     ("pagecache-miss", "random-1"): ON_DISK,
     ("pagecache-miss", "random-2"): ON_DISK,
     ("pagecache-miss", "zipf-2"): ON_DISK,
-    ("pagecache-miss", "ram-1"): ["hotline-one-by-one", "io_uring", "mutex-hash-lru"],
-    ("pagecache-miss", "ram-2"): ["hotline-one-by-one", "io_uring", "mutex-hash-lru"],
+    ("pagecache-miss", "ram-1"): IN_RAM,
+    ("pagecache-miss", "ram-2"): IN_RAM,
     ("scan-resistance", "hot-set"): ["mutex-hash-lru", "pread"],
     ("swap-w-seq-mt", "one-thread"): ["swap", "mmap", "io_uring"],
     ("swap-w-seq-mt", "two-threads"): ["swap", "mmap", "io_uring"],
