@@ -3,12 +3,15 @@
  * O4: reading pages that are in memory, at random, the first word of each.
  */
 #include "bench/experiments.h"
+
+#include <stddef.h>
+
 #include "bench/pages.h"
 
 #define PAGES 1024u
 #define HIT(peer) \
 	{ \
-		&peer, PAGES_RANDOM, PAGES_ON_DISK, PAGES, 2 * PAGES, BENCH_PAGES_AT_ONCE \
+		&peer, PAGES_RANDOM, PAGES_ON_DISK, PAGES, 2 * PAGES, BENCH_PAGES_AT_ONCE, NULL \
 	}
 
 static void describe(struct bench_experiment *experiment, const struct bench_machine *machine)
@@ -18,17 +21,20 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 		HIT(pages_mmap),
 	};
 
+	const struct pages_rows all = { bench_read_pages, rows, sizeof(rows) / sizeof(rows[0]),
+					UINT64_C(1) << 20, UINT64_C(1) << 18 };
+
 	(void)machine;
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, "one-thread",
 					   "one thread reads pages that are in memory",
 					   &bench_pages_per_second, 1),
-			bench_read_pages, rows, sizeof(rows) / sizeof(rows[0]));
+			&all);
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, "two-threads",
 					   "two threads read the same pages",
 					   &bench_pages_per_second, 2),
-			bench_read_pages, rows, sizeof(rows) / sizeof(rows[0]));
+			&all);
 }
 
 const struct bench_experiment bench_pagecache_hit = {

@@ -6,19 +6,26 @@
  * compared of which no more is mapped than the limit.
  */
 #include "bench/experiments.h"
+
+#include <stddef.h>
+
 #include "bench/pages.h"
 
 #define LIMIT 1024u
 #define MISS(peer, order, place, at_once) \
 	{ \
-		&peer, order, place, 4 * LIMIT, LIMIT, at_once \
+		&peer, order, place, 4 * LIMIT, LIMIT, at_once, NULL \
+	}
+#define ONE_BY_ONE(order) \
+	{ \
+		&pages_uring, order, PAGES_ON_DISK, 4 * LIMIT, LIMIT, 1, "io_uring-one-by-one" \
 	}
 #define ON_DISK(order) \
 	{ \
 		MISS(pages_hotline_batch, order, PAGES_ON_DISK, BENCH_PAGES_AT_ONCE), \
 			MISS(pages_hotline_one_by_one, order, PAGES_ON_DISK, 1), \
 			MISS(pages_uring, order, PAGES_ON_DISK, BENCH_PAGES_AT_ONCE), \
-			MISS(pages_mapped_pread, order, PAGES_ON_DISK, 1), \
+			ONE_BY_ONE(order), MISS(pages_mapped_pread, order, PAGES_ON_DISK, 1), \
 			MISS(pages_pool, order, PAGES_ON_DISK, 1), \
 			MISS(pages_pread, order, PAGES_ON_DISK, 1), \
 			MISS(pages_mmap, order, PAGES_ON_DISK, 1), \
@@ -28,10 +35,13 @@
 static void add(struct bench_experiment *experiment, const char *name, const char *title,
 		unsigned threads, const struct pages_row *rows, unsigned n)
 {
+	bool on_disk = rows->place == PAGES_ON_DISK;
+
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, name, title, &bench_pages_per_second,
 					   threads),
-			bench_read_pages, rows, n);
+			&(struct pages_rows){ bench_read_pages, rows, n, on_disk ? 8192 : 32768,
+					      on_disk ? 1024 : 4096 });
 }
 
 static void describe(struct bench_experiment *experiment, const struct bench_machine *machine)

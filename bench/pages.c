@@ -15,6 +15,8 @@
 #include "bench/clock.h"
 
 #define TABLE 65536u
+/* What a process needs of the kernel's memory beside its pages. */
+#define BESIDE (UINT64_C(1) << 20)
 
 struct reader {
 	const struct pages_row *what;
@@ -273,13 +275,12 @@ static int run_pages(struct bench_run *run, const struct bench_row *row, enum do
 		.pages = what->pages,
 		.limit = what->limit,
 	};
-	/* And what such a process needs beside its pages. */
 	bool limited = what->peer->kernel && what->limit < what->pages;
 	int rc = setup.path ? what->peer->open(&setup) : -errno;
 
 	if (rc)
 		return rc;
-	rc = limited ? bench_limit_memory(what->limit * BENCH_PAGE + (UINT64_C(2) << 20)) : 0;
+	rc = limited ? bench_limit_memory(what->limit * BENCH_PAGE + BESIDE) : 0;
 	if (!rc)
 		rc = do_it(run, what, doing);
 	if (limited)
@@ -310,19 +311,24 @@ int bench_scan_pages(struct bench_run *run, const struct bench_row *row)
 }
 
 void bench_add_pages(struct bench_experiment *experiment, struct bench_scenario *scenario,
-		     bench_fn run, const struct pages_row *rows, unsigned n)
+		     const struct pages_rows *rows)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const char *why_not = rows[i].peer->why_not;
+	if (scenario) {
+		scenario->loops = rows->loops;
+		scenario->quick_loops = rows->quick_loops;
+	}
+	for (unsigned i = 0; i < rows->n; i++) {
+		const struct pages_row *row = &rows->row[i];
+		const char *why_not = row->peer->why_not;
 
-		if (!why_not && rows[i].peer->kernel && rows[i].limit < rows[i].pages)
+		if (!why_not && row->peer->kernel && row->limit < row->pages)
 			why_not = bench_no_limit();
 		bench_add_row(experiment, scenario,
 			      &(struct bench_row){
-				      .name = rows[i].peer->name,
-				      .kind = rows[i].peer->kind,
-				      .run = run,
-				      .what = &rows[i],
+				      .name = row->name ? row->name : row->peer->name,
+				      .kind = row->peer->kind,
+				      .run = rows->run,
+				      .what = row,
 				      .why_not = (char *)why_not,
 			      });
 	}

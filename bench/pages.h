@@ -66,6 +66,7 @@ struct pages_row {
 	enum pages_place place;
 	uint64_t pages, limit;
 	unsigned at_once;
+	const char *name; /* NULL: the peer's */
 };
 
 /* Pages that a thread writes at once. */
@@ -82,9 +83,18 @@ int bench_write_pages_cpu(struct bench_run *run, const struct bench_row *row);
 /* Reads a hot set while it scans the rest once; .done is 10 000 times the part of hits. */
 int bench_scan_pages(struct bench_run *run, const struct bench_row *row);
 
+struct pages_rows {
+	bench_fn run;
+	const struct pages_row *row;
+	unsigned n;
+	/* Pages of a run, and of a quick one: making and filling the file takes longer than most
+	 * runs, so there are none to find out how long they are. */
+	uint64_t loops, quick_loops;
+};
+
 /* Adds rows for pages; why_not as of the peer. */
 void bench_add_pages(struct bench_experiment *experiment, struct bench_scenario *scenario,
-		     bench_fn run, const struct pages_row *rows, unsigned n);
+		     const struct pages_rows *rows);
 
 /* ---- pages_file.c ---- */
 

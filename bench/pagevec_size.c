@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <hotline/cacheline.h>
 #include <hotline/cpu.h>
@@ -20,7 +21,11 @@
 #include "bench/clock.h"
 
 #define WARM_BATCHES 8u
-#define COLD_BYTES (UINT64_C(256) << 20)
+#define COLD_BYTES (UINT64_C(128) << 20)
+/* Pages of a run with cold batches, and of a quick one. */
+#define COLD_LOOPS (UINT64_C(1) << 22)
+#define COLD_QUICK_LOOPS (UINT64_C(1) << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
 #define PAGES 256u
 
 static double per_batch(uint64_t lines, uint64_t done)
@@ -48,11 +53,15 @@ struct batches_row {
 
 static void *array_of(size_t n, size_t bytes)
 {
+	size_t all = n * bytes;
 	void *array;
 
-	if (posix_memalign(&array, HL_CACHE_LINE, n * bytes))
+	if (posix_memalign(&array, all > LARGE_PAGE ? LARGE_PAGE : HL_CACHE_LINE, all))
 		return NULL;
-	memset(array, 0, n * bytes);
+	/* What is measured is the lines, and no faults before it. */
+	if (all > LARGE_PAGE)
+		madvise(array, all, MADV_HUGEPAGE);
+	memset(array, 0, all);
 	return array;
 }
 
@@ -96,6 +105,10 @@ static void add_scenario(struct bench_experiment *experiment, const char *name, 
 {
 	struct bench_scenario *scenario = bench_add_scenario(experiment, name, title, metric, 1);
 
+	if (scenario && row->cold) {
+		scenario->loops = COLD_LOOPS;
+		scenario->quick_loops = COLD_QUICK_LOOPS;
+	}
 	bench_add_row(experiment, scenario,
 		      &(struct bench_row){
 			      .name = "hotline", .kind = BENCH_OURS, .run = run, .what = &row[0] });

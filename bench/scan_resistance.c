@@ -5,12 +5,15 @@
  * of the other.
  */
 #include "bench/experiments.h"
+
+#include <stddef.h>
+
 #include "bench/pages.h"
 
-#define LIMIT 512u
+#define LIMIT 1024u
 #define SCAN(peer) \
 	{ \
-		&peer, PAGES_RANDOM, PAGES_ON_DISK, 11 * LIMIT, LIMIT, 1 \
+		&peer, PAGES_RANDOM, PAGES_ON_DISK, 11 * LIMIT, LIMIT, 1, NULL \
 	}
 
 static double percent(uint64_t ns, uint64_t done)
@@ -37,7 +40,9 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 			bench_add_scenario(experiment, "hot-set",
 					   "a hot set in half of the memory, and a scan",
 					   &percent_of_hits, 1),
-			bench_scan_pages, rows, sizeof(rows) / sizeof(rows[0]));
+			&(struct pages_rows){ bench_scan_pages, rows,
+					      sizeof(rows) / sizeof(rows[0]), 10 * LIMIT,
+					      10 * LIMIT });
 }
 
 const struct bench_experiment bench_scan_resistance = {

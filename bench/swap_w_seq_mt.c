@@ -4,12 +4,15 @@
  * much as there is.
  */
 #include "bench/experiments.h"
+
+#include <stddef.h>
+
 #include "bench/pages.h"
 
 #define LIMIT 2048u
 #define WRITE(peer) \
 	{ \
-		&peer, PAGES_RANDOM, PAGES_ON_DISK, 4 * LIMIT, LIMIT, 1 \
+		&peer, PAGES_RANDOM, PAGES_ON_DISK, 4 * LIMIT, LIMIT, 1, NULL \
 	}
 
 static double megabytes(uint64_t ns, uint64_t done)
@@ -40,22 +43,25 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 {
 	static const struct pages_row rows[] = { WRITE(pages_hotline), WRITE(pages_swap),
 						 WRITE(pages_mmap), WRITE(pages_uring) };
-	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+	const struct pages_rows all = { bench_write_pages, rows, sizeof(rows) / sizeof(rows[0]),
+					8 * LIMIT, 4 * LIMIT };
+	struct pages_rows cpu = all;
 
 	(void)machine;
+	cpu.run = bench_write_pages_cpu;
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, "one-thread", "one thread writes",
 					   &megabytes_per_second, 1),
-			bench_write_pages, rows, n);
+			&all);
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, "two-threads", "two threads write",
 					   &megabytes_per_second, 2),
-			bench_write_pages, rows, n);
+			&all);
 	bench_add_pages(experiment,
 			bench_add_scenario(experiment, "two-threads-cpu",
 					   "two threads write; what it costs the processors",
 					   &cpu_seconds_per_gigabyte, 2),
-			bench_write_pages_cpu, rows, n);
+			&cpu);
 }
 
 const struct bench_experiment bench_swap_w_seq_mt = {

@@ -9,8 +9,9 @@
 # that cannot be done, Hotline's own command takes its place.
 # HOTLINE_DEMO_PROGRAM=FILE shows another one.
 #
-# Then every experiment of the bench, quickly, as a table and as the page
-# hotline-report.html.
+# Then an index of the words of real texts, many times as large as the memory that it
+# takes: the lists of the files of this machine's packages, or its headers. At last every
+# experiment of the bench, quickly, as a table and as the page hotline-report.html.
 
 set -eu
 
@@ -63,6 +64,25 @@ if [ -z "$program" ]; then
 fi
 title "$(basename "$program"), built with -g: the ten worst of its structures"
 show "$program"
+
+# What is in lists of packages is what the machine has; headers are there to build at all.
+texts()
+{
+	for directory in /var/lib/dpkg/info:list /usr/include:h; do
+		found=$(find -L "${directory%:*}" -name "*.${directory#*:}" -type f 2>/dev/null | sort |
+			head -n 1500)
+		[ -z "$found" ] || break
+	done
+	echo "$found"
+}
+
+title "The words of $(texts | wc -l) real texts in a tree, through 16 MB of memory"
+(
+	index=$PWD/$build/examples/example-word_index
+	case $build in /*) index=$build/examples/example-word_index ;; esac
+	cd "$work"
+	texts | xargs -n 2000 "$index"
+)
 
 title "What Hotline's own operations cost on this machine"
 "$hotline" bench --quick --html "$top/hotline-report.html"

@@ -57,8 +57,8 @@ MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eve
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]
 RCU = ["urcu-memb", "urcu-qsbr", "ck_epoch", "rte_rcu_qsbr"]
 TABLES = ["lfht-memb", "lfht-qsbr", "ck_ht", "mutex", "rwlock"]
-ON_DISK = ["hotline-one-by-one", "io_uring", "mapped-pread", "mutex-hash-lru", "pread", "mmap",
-           "lmdb"]
+ON_DISK = ["hotline-one-by-one", "io_uring", "io_uring-one-by-one", "mapped-pread",
+           "mutex-hash-lru", "pread", "mmap", "lmdb"]
 IN_RAM = ["hotline-one-by-one", "io_uring", "mapped-file", "mapped-pread", "mutex-hash-lru"]
 # What a scenario compares ours with; of an experiment: all of its scenarios.
 ROWS = {
