@@ -40,15 +40,14 @@ static int clear_in_file(struct hl_pagecache *cache, uint64_t page)
 /* With the page in no frame and a frame that keeps it from being read meanwhile. */
 static int discard_held(struct hl_pagecache *cache, uint64_t page)
 {
-	int rc = clear_in_file(cache, page);
+	uint64_t failed_before;
+	int rc;
 
-	if (rc)
-		return rc;
-	pthread_mutex_lock(&cache->written_lock);
-	hl_pageset_remove(&cache->lost, page);
-	hl_pageset_add(&cache->written, page);
-	pthread_mutex_unlock(&cache->written_lock);
-	return 0;
+	do {
+		failed_before = hl_failed_syncs(cache);
+		rc = clear_in_file(cache, page);
+	} while (!rc && !hl_note_written(cache, failed_before, &page, 1));
+	return rc;
 }
 
 /* Fixes the page without reading it, makes it zeroes in the file and in memory. */

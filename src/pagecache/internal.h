@@ -230,6 +230,7 @@ struct hl_pagecache {
 	struct hl_pageset written; /* since the device was synced */
 	struct hl_pageset lost; /* whose way to the device failed */
 	int lost_error;
+	uint64_t failed_syncs;
 	pthread_mutex_t resize_lock;
 	HL_CACHELINE_GROUP_END(sync);
 
@@ -542,6 +543,12 @@ bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame);
 bool hl_write_claim(struct hl_frame *frame);
 /* Writes claimed frames, HL_BATCH at most, and lets go of them; 0 or the first error. */
 int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		     unsigned n);
+/* How often syncing the device has failed. */
+uint64_t hl_failed_syncs(struct hl_pagecache *cache);
+/* Notes pages that were written for the next sync; false: a sync has failed since then, so that
+ * they have to be written once more. */
+bool hl_note_written(struct hl_pagecache *cache, uint64_t failed_before, const uint64_t *page,
 		     unsigned n);
 uint64_t hl_now_coarse_ms(void);
 /* The frame, which nobody else may write, has to be written. */

@@ -9,7 +9,8 @@
  * A page that was written is in .written until the device was synced. When that fails, the
  * kernel has forgotten what it could not write, and says so once: the pages of .written
  * become .lost. Those still in memory are dirty again; written anew, they are lost no
- * more. Until then each sync of them fails.
+ * more. Until then each sync of them fails. What was on its way while a sync failed may be
+ * among what was forgotten: it is written once more before it counts as written.
  */
 #include "pagecache/table.h"
 
@@ -56,17 +57,47 @@ bool hl_write_claim(struct hl_frame *frame)
 	return true;
 }
 
-static void note_written(struct hl_pagecache *cache, struct hl_frame **frame, unsigned n,
-			 const int *error)
+uint64_t hl_failed_syncs(struct hl_pagecache *cache)
 {
+	uint64_t n;
+
 	pthread_mutex_lock(&cache->written_lock);
-	for (unsigned i = 0; i < n; i++) {
-		if (error[i])
-			continue;
-		hl_pageset_add(&cache->written, hl_frame_page(frame[i]));
-		hl_pageset_remove(&cache->lost, hl_frame_page(frame[i]));
+	n = cache->failed_syncs;
+	pthread_mutex_unlock(&cache->written_lock);
+	return n;
+}
+
+bool hl_note_written(struct hl_pagecache *cache, uint64_t failed_before, const uint64_t *page,
+		     unsigned n)
+{
+	bool sure;
+
+	pthread_mutex_lock(&cache->written_lock);
+	sure = cache->failed_syncs == failed_before;
+	for (unsigned i = 0; sure && i < n; i++) {
+		hl_pageset_add(&cache->written, page[i]);
+		hl_pageset_remove(&cache->lost, page[i]);
 	}
 	pthread_mutex_unlock(&cache->written_lock);
+	return sure;
+}
+
+/* Writes frames, and once more if a sync failed meanwhile. */
+static void write_surely(struct hl_pagecache *cache, struct hl_local *local,
+			 struct hl_frame **frame, unsigned n, int *error)
+{
+	uint64_t page[HL_BATCH], failed_before;
+	unsigned n_written;
+
+	do {
+		n_written = 0;
+		failed_before = hl_failed_syncs(cache);
+		hl_transfer(cache, local, frame, n, true, error);
+		for (unsigned i = 0; i < n; i++) {
+			if (!error[i])
+				page[n_written++] = hl_frame_page(frame[i]);
+		}
+	} while (!hl_note_written(cache, failed_before, page, n_written));
 }
 
 /* Asks for each page whether it may be written; those that may come first: how many. */
@@ -99,10 +130,9 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 	unsigned cleaned = 0, may = ask(cache, frame, n, error);
 
 	hl_sort_by_page(frame, may);
+	/* Noted before anyone sees that they are clean. */
 	if (may)
-		hl_transfer(cache, local, frame, may, true, error);
-	/* Before anyone sees that they are clean. */
-	note_written(cache, frame, n, error);
+		write_surely(cache, local, frame, may, error);
 	for (unsigned i = 0; i < n; i++) {
 		hl_frame_unshare(cache, frame[i],
 				 HL_FRAME_WRITING | (error[i] ? 0 : HL_FRAME_DIRTY));
@@ -181,18 +211,34 @@ static int write_rest(struct hl_pagecache *cache, struct hl_local *local, const 
 	return first;
 }
 
-/* A page of .lost that is still in memory: to be written again. */
-static void dirty_again(uint64_t page, void *arg)
+/* A page that is lost, and to be written again if it is still in memory. */
+static void lose(uint64_t page, void *arg)
 {
 	struct hl_local *local = arg;
 	struct hl_pagecache *cache = local->cache;
 	struct hl_frame *frame = hl_table_find(cache, page);
+	uint64_t word;
 
 	hl_pageset_add(&cache->lost, page);
-	if (!frame || hl_frame_try(frame, page, HL_PAGE_SHARED, 0))
-		return; /* who has it exclusively may write it, or not: it is lost till then */
-	hl_mark_dirty(local, frame);
-	hl_frame_unshare(cache, frame, 0);
+	if (!frame)
+		return;
+	word = atomic_load_explicit(&frame->word, memory_order_acquire);
+	do {
+		if (!(word & HL_FRAME_RESIDENT) || word & HL_FRAME_DIRTY ||
+		    hl_frame_page(frame) != page)
+			return;
+	} while (!atomic_compare_exchange_weak_explicit(&frame->word, &word, word | HL_FRAME_DIRTY,
+							memory_order_acquire,
+							memory_order_acquire));
+	hl_count_add(local, HL_DIRTIED, 1);
+}
+
+/* The device has not kept what was written until now; written_lock is held. */
+static void lose_all(struct hl_pagecache *cache, struct hl_local *local, struct hl_pageset *written)
+{
+	cache->failed_syncs++;
+	cache->lost.all |= written->all;
+	hl_pageset_each(written, lose, local);
 }
 
 /* Has the device keep what was written; 0, or an error that concerns the range. */
@@ -211,8 +257,10 @@ static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
 	pthread_mutex_lock(&cache->written_lock);
 	if (rc) {
 		cache->lost_error = rc;
-		cache->lost.all |= written.all;
-		hl_pageset_each(&written, dirty_again, local);
+		lose_all(cache, local, &written);
+		/* What was written meanwhile: before it failed, or after. */
+		lose_all(cache, local, &cache->written);
+		hl_pageset_free(&cache->written);
 	}
 	rc = hl_pageset_any(&cache->lost, range->first, range->n) ? cache->lost_error : 0;
 	pthread_mutex_unlock(&cache->written_lock);
