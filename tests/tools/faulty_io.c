@@ -8,7 +8,11 @@ _Atomic(int) faulty_read, faulty_write, faulty_sync;
 _Atomic(long) faulty_page = -1;
 _Atomic(unsigned) faulty_short, faulty_one_in;
 void (*_Atomic faulty_before)(const struct hl_io_request *request);
-_Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
+_Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults,
+	faulty_ios;
+_Atomic(long) faulty_at, faulty_times;
+_Atomic(int) faulty_how;
+_Atomic(bool) faulty_no_sync;
 static _Atomic(uint64_t) state;
 
 void faulty_reset(void)
@@ -17,6 +21,10 @@ void faulty_reset(void)
 	faulty_page = -1;
 	faulty_short = faulty_one_in = 0;
 	faulty_before = NULL;
+	faulty_at = faulty_times = 0;
+	faulty_how = 0;
+	faulty_no_sync = false;
+	faulty_ios = 0;
 	faulty_runs = faulty_reads = faulty_writes = faulty_syncs = faulty_faults = 0;
 }
 
@@ -57,19 +65,30 @@ static int fault_of(const struct hl_io_request *request)
 	return request->write ? faulty_write : faulty_read;
 }
 
+/* Whether this I/O is to go wrong, and how. */
+static int fault_of_turn(void)
+{
+	long n = (long)atomic_fetch_add(&faulty_ios, 1) + 1, at = faulty_at;
+
+	return at && n >= at && n - at < faulty_times ? (int)faulty_how : 0;
+}
+
 static void run_one(int fd, struct hl_io_request *request)
 {
 	void (*before)(const struct hl_io_request *) = faulty_before;
 	struct iovec iov[256];
 	struct hl_io_request cut = *request;
-	size_t left = faulty_short;
+	int fault = fault_of_turn();
+	size_t left = fault > 0 ? (size_t)(fault - FAULTY_SHORT) : faulty_short;
 
 	if (before)
 		before(request);
 	atomic_fetch_add(request->write ? &faulty_writes : &faulty_reads, 1);
-	request->result = fault_of(request);
-	if (request->result) {
+	request->result = fault < 0 ? fault : fault_of(request);
+	if (fault > 0)
 		atomic_fetch_add(&faulty_faults, 1);
+	if (request->result || (fault > 0 && !left)) {
+		atomic_fetch_add(&faulty_faults, fault <= 0);
 		return;
 	}
 	memcpy(iov, request->iov, request->n_iov * sizeof(*iov));
@@ -95,8 +114,16 @@ static void run(int fd, struct hl_io_request *request, unsigned n)
 
 static int sync_file(int fd)
 {
+	int fault = fault_of_turn();
+
 	atomic_fetch_add(&faulty_syncs, 1);
-	return faulty_sync ? faulty_sync : hl_io_sync(fd);
+	if (fault < 0) {
+		atomic_fetch_add(&faulty_faults, 1);
+		return fault;
+	}
+	if (faulty_sync)
+		return faulty_sync;
+	return faulty_no_sync ? 0 : hl_io_sync(fd);
 }
 
 const struct hl_io faulty_io = { .run = run, .sync = sync_file };

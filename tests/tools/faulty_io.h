@@ -6,6 +6,7 @@
 #define FAULTY_IO_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "pagecache/io.h"
 
@@ -17,10 +18,18 @@ extern _Atomic(long) faulty_page;
 extern _Atomic(unsigned) faulty_short;
 /* One in so many requests fails, at random; 0: none. Then faulty_random_error(). */
 extern _Atomic(unsigned) faulty_one_in;
+/* The n-th I/O from when it is set, syncs counted, and `faulty_times` in all go wrong; 0: none.
+ * How: a negative errno value, or so many bytes are done (FAULTY_SHORT + 0, and more). */
+#define FAULTY_SHORT 1
+extern _Atomic(long) faulty_at, faulty_times;
+extern _Atomic(int) faulty_how;
+/* Syncs say yes and do nothing, for tests that do very many. */
+extern _Atomic(bool) faulty_no_sync;
 /* Called before each request; may be NULL. */
 extern void (*_Atomic faulty_before)(const struct hl_io_request *request);
 /* What was done; a run is a submission of more than one request. */
-extern _Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults;
+extern _Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults,
+	faulty_ios;
 
 /* As it was in the beginning. */
 void faulty_reset(void);

@@ -12,30 +12,13 @@
 #define REFUSE_H
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <hotline/cpu.h>
 
-static inline int filter_membarrier(unsigned error)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
+#include "filter.h"
 
 static inline int refuse_membarrier(void **state)
 {
@@ -49,7 +32,7 @@ static inline int refuse_membarrier(void **state)
 	if (hl_cpu_online(0) < 0 || hl_cpu_offline())
 		return -1;
 #endif
-	if (error && filter_membarrier(error)) {
+	if (error && filter_call(SYS_membarrier, error)) {
 		printf("1..0 # SKIP system calls cannot be filtered: errno %d\n", errno);
 		exit(0);
 	}
