@@ -48,6 +48,8 @@ int hl_io_sync(int fd)
 
 /* Requests on their way at once. */
 #define DEPTH 64u
+/* How often a submission is tried that fails: it may be a signal, or memory that comes back. */
+#define MOST_REFUSED 16u
 
 static struct io_uring *make_ring(void)
 {
@@ -99,6 +101,16 @@ bool hl_uring_usable(void)
 	return ring_of_thread() != NULL;
 }
 
+/* The kernel takes no requests from this thread any more. */
+static void give_up_ring(void)
+{
+	struct hl_thread *thread = hl_thread_get();
+
+	hl_ring_free(thread->ring);
+	thread->ring = NULL;
+	thread->no_ring = true;
+}
+
 static void prepare(struct io_uring *ring, int fd, struct hl_io_request *request)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
@@ -127,26 +139,39 @@ static unsigned reap(struct io_uring *ring)
 	return n;
 }
 
+/* How many requests were done: all, or the first ones if the kernel takes no others. */
+static unsigned run_by_ring(struct io_uring *ring, int fd, struct hl_io_request *request,
+			    unsigned n)
+{
+	unsigned begun = 0, done = 0, refused = 0;
+
+	while (done < n) {
+		int rc;
+
+		while (begun < n && begun - done < DEPTH)
+			prepare(ring, fd, &request[begun++]);
+		rc = io_uring_submit_and_wait(ring, 1);
+		done += reap(ring);
+		refused = rc < 0 ? refused + 1 : 0;
+		/* What is on its way uses our memory, so it is waited for whatever happens. */
+		if (refused > MOST_REFUSED && begun - io_uring_sq_ready(ring) == done)
+			break;
+	}
+	return done;
+}
+
 static void run(int fd, struct hl_io_request *request, unsigned n)
 {
 	struct io_uring *ring = n > 1 ? ring_of_thread() : NULL;
-	unsigned begun = 0, done = 0;
+	unsigned done = 0;
 
-	if (!ring && n > 1) {
-		hl_io_threads.run(fd, request, n);
-		return;
+	if (ring) {
+		done = run_by_ring(ring, fd, request, n);
+		if (done < n)
+			give_up_ring();
 	}
-	if (!ring) {
-		hl_io_one(fd, request);
-		return;
-	}
-	while (done < n) {
-		while (begun < n && begun - done < DEPTH)
-			prepare(ring, fd, &request[begun++]);
-		/* What fails here is tried again: what is on its way uses our memory. */
-		io_uring_submit_and_wait(ring, 1);
-		done += reap(ring);
-	}
+	if (done < n)
+		hl_io_threads.run(fd, request + done, n - done);
 	for (unsigned i = 0; i < n; i++) {
 		if (request[i].result == -EINTR || request[i].result == -EAGAIN)
 			hl_io_one(fd, &request[i]);
