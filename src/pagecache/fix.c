@@ -48,8 +48,8 @@ static int fill(struct hl_pagecache *cache, struct hl_local *local, struct hl_fr
 /* The frame holds the page from now on, and the calling thread holds the frame. */
 static void let_in(struct hl_pagecache *cache, struct hl_frame *frame, unsigned how)
 {
-	if (how & HL_PAGE_EXCLUSIVE) /* who waits for the page goes on waiting */
-		atomic_fetch_or_explicit(&frame->word, HL_FRAME_RESIDENT, memory_order_release);
+	if (how & HL_PAGE_EXCLUSIVE)
+		hl_frame_fill(frame);
 	else
 		hl_frame_unlock(cache, frame, 0, HL_FRAME_RESIDENT + 1);
 }

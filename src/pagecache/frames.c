@@ -246,10 +246,14 @@ struct hl_frame *hl_frame_get_now(struct hl_pagecache *cache, struct hl_local *l
 
 struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error)
 {
-	struct hl_frame *frame = hl_frame_get_now(cache, local, error);
+	struct hl_frame *frame;
 
-	if (frame || *error != -ENOBUFS)
-		return frame;
+	/* What is read ahead is not fixed, and who is not done with reading may fail. */
+	do {
+		frame = hl_frame_get_now(cache, local, error);
+		if (frame || *error != -ENOBUFS)
+			return frame;
+	} while (hl_wait_for_reader(cache));
 	frame = wait_for_any(cache, local, error);
 	if (frame)
 		take(frame);

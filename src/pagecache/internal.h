@@ -299,6 +299,8 @@ int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_
 void hl_frame_unshare(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less);
 void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less,
 		     uint64_t more);
+/* The frame has got its page, and stays exclusively the caller's. */
+void hl_frame_fill(struct hl_frame *frame);
 /* Sleeps until the word has changed from what it was, or others may have it. */
 void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark);
 /* A share is gone that was not in the word: wakes who waits for it, or for any frame. */
@@ -533,6 +535,9 @@ size_t hl_default_limit(void);
 /* Frees frames, one of them for the caller; NULL with *error: -ENOBUFS, or why none could be
  * written. */
 struct hl_frame *hl_reclaim(struct hl_pagecache *cache, struct hl_local *local, int *error);
+/* Waits for one of the frames into which a page is being read, perhaps ahead of its first use, so
+ * that it may be free then; false: there is none. Not by a thread that reads. */
+bool hl_wait_for_reader(struct hl_pagecache *cache);
 /* Evicts a page that is clean and unfixed; false: it is not. The frame is the caller's,
  * exclusively. */
 bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame);

@@ -86,6 +86,16 @@ void hl_frame_unlock(struct hl_pagecache *cache, struct hl_frame *frame, uint64_
 	tell_the_starving(cache);
 }
 
+void hl_frame_fill(struct hl_frame *frame)
+{
+	uint64_t was =
+		atomic_fetch_or_explicit(&frame->word, HL_FRAME_RESIDENT, memory_order_release);
+
+	/* Not only who waits for the page: also who waits for any frame to be read. */
+	if (was & HL_FRAME_WAITERS)
+		hl_frame_wake(frame);
+}
+
 void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark)
 {
 	mark |= HL_FRAME_WAITERS;

@@ -205,6 +205,23 @@ static void wait_for_writer(struct hl_frame *frame)
 		hl_frame_wait(frame, word, 0);
 }
 
+bool hl_wait_for_reader(struct hl_pagecache *cache)
+{
+	const uint64_t states = HL_FRAME_EXCL | HL_FRAME_RESIDENT | HL_FRAME_EVICTING;
+	uint32_t n = atomic_load_explicit(&cache->n_frames, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hl_frame *frame = &cache->frame[i];
+		uint64_t word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+
+		if ((word & states) == HL_FRAME_EXCL) {
+			hl_frame_wait(frame, word, 0);
+			return true;
+		}
+	}
+	return false;
+}
+
 struct hl_frame *hl_reclaim(struct hl_pagecache *cache, struct hl_local *local, int *error)
 {
 	enum pressure pressure = AS_USUAL;
