@@ -158,6 +158,7 @@ struct hl_local {
 	struct hl_local *next_of_thread;
 	struct hl_thread *thread; /* NULL: it has ended */
 	int tid;
+	bool told; /* of the pages that it had fixed when it ended */
 	HL_CACHELINE_GROUP_END(lists);
 
 	/* Written by the thread, seldom by others. */

@@ -26,46 +26,78 @@ static int once_failed;
 
 /* ---- A thread comes and ends ---- */
 
-static void report_leak(struct hl_local *local, uint32_t held)
+/* With what it has pinned. */
+static unsigned held_pages(const struct hl_local *local)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = atomic_load_explicit(&local->n_held, memory_order_relaxed); i--;)
+		n += atomic_load_explicit(&local->held[i], memory_order_relaxed) != 0;
+	for (uint32_t i = 0; i < HL_PINS; i++)
+		n += atomic_load_explicit(&local->pin[i], memory_order_relaxed) != 0;
+	return n;
+}
+
+static unsigned report_leak(struct hl_local *local, uint32_t held)
 {
 	struct hl_pagecache *cache = local->cache;
 	struct hl_frame *frame = &cache->frame[held - 1];
 
 	if (!held)
-		return;
+		return 0;
 	hl_count_add(local, HL_LEAKED, 1);
 	if (cache->leaked)
 		cache->leaked(cache, hl_frame_page(frame), hl_frame_data(cache, frame),
 			      cache->leaked_arg);
+	return 1;
 }
 
-/* Tells of the pages that the thread has fixed still. */
+/* Tells of the pages that the thread has fixed still. With the last of them unfixed the cache may
+ * be closed, and what the thread kept of it is gone. */
 static void report_leaks(struct hl_local *local)
 {
 	uint32_t n = atomic_load_explicit(&local->n_held, memory_order_relaxed);
+	unsigned left = held_pages(local);
 
-	while (n--)
-		report_leak(local, atomic_load_explicit(&local->held[n], memory_order_relaxed));
-	for (unsigned i = HL_PINS; i--;)
-		report_leak(local, atomic_load_explicit(&local->pin[i], memory_order_relaxed));
+	for (uint32_t i = n; left && i--;)
+		left -= report_leak(local,
+				    atomic_load_explicit(&local->held[i], memory_order_relaxed));
+	for (unsigned i = HL_PINS; left && i--;)
+		left -= report_leak(local,
+				    atomic_load_explicit(&local->pin[i], memory_order_relaxed));
+}
+
+/* Takes what the thread keeps of caches from it, and tells of what it has fixed. Others may close
+ * a cache meanwhile of which it has nothing fixed. */
+static void leave_caches(struct hl_thread *thread)
+{
+	struct hl_local *local;
+
+	pthread_mutex_lock(&hl_pc_registry);
+	while ((local = thread->locals)) {
+		if (held_pages(local) && !local->told) {
+			local->told = true;
+			pthread_mutex_unlock(&hl_pc_registry);
+			report_leaks(local);
+			pthread_mutex_lock(&hl_pc_registry);
+			continue;
+		}
+		thread->locals = local->next_of_thread;
+		local->thread = NULL;
+	}
+	pthread_mutex_unlock(&hl_pc_registry);
 }
 
 static void thread_ends(void *arg)
 {
 	struct hl_thread *thread = arg;
-	struct hl_local *local;
 
 	if (thread->generation != atomic_load_explicit(&hl_pc_generation, memory_order_relaxed)) {
 		hl_ring_abandon(thread->ring);
 		free(thread);
 		return;
 	}
-	for (local = thread->locals; local; local = local->next_of_thread)
-		report_leaks(local);
-	pthread_mutex_lock(&hl_pc_registry);
-	for (local = thread->locals; local; local = local->next_of_thread)
-		local->thread = NULL;
-	pthread_mutex_unlock(&hl_pc_registry);
+	leave_caches(thread);
 	hl_ring_free(thread->ring);
 	memset(hl_local_way, 0, sizeof(hl_local_way));
 	this_thread = NULL;
