@@ -18,7 +18,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, idle = PTHREAD_COND_INITIALIZER;
-static struct hl_pagecache *caches, *flushing;
+static struct hl_pagecache *caches, **end = &caches, *flushing;
 static bool running, kicked;
 static uint64_t generation;
 
@@ -63,14 +63,14 @@ static bool is_time(const struct hl_pagecache *cache, const struct hl_frame *fra
  * for who syncs. */
 static void flush(struct hl_pagecache *cache)
 {
-	struct hl_local *local = hl_local_get(cache);
 	int64_t dirty = dirty_pages(cache), too_many = 0;
+	struct hl_local *local = dirty ? hl_local_get(cache) : NULL;
 	uint32_t n_frames = hl_frames_ever(cache);
 	struct hl_frame *batch[HL_BATCH];
 	uint64_t now = hl_now_coarse_ms();
 	unsigned n = 0;
 
-	if (!local || !dirty)
+	if (!local)
 		return;
 	if (dirty > most_dirty(cache))
 		too_many = dirty - most_dirty(cache) / 2;
@@ -93,14 +93,36 @@ static void flush(struct hl_pagecache *cache)
 				      memory_order_relaxed);
 }
 
-/* The next that has not been flushed in this round; lock is held. */
+static void put_last(struct hl_pagecache *cache)
+{
+	cache->next_flushed = NULL;
+	*end = cache;
+	end = &cache->next_flushed;
+}
+
+static void take_out(struct hl_pagecache *cache)
+{
+	struct hl_pagecache **link = &caches;
+
+	while (*link != cache)
+		link = &(*link)->next_flushed;
+	*link = cache->next_flushed;
+	if (!*link)
+		end = link;
+}
+
+/* The next that has not been flushed in this round, if there is one; lock is held. Those that
+ * have been are the last in the list. */
 static struct hl_pagecache *next_of_round(uint64_t round)
 {
-	for (struct hl_pagecache *cache = caches; cache; cache = cache->next_flushed) {
-		if (cache->flush_round != round)
-			return cache;
-	}
-	return NULL;
+	struct hl_pagecache *cache = caches;
+
+	if (!cache || cache->flush_round == round)
+		return NULL;
+	take_out(cache);
+	put_last(cache);
+	cache->flush_round = round;
+	return cache;
 }
 
 static void sleep_until_due(void)
@@ -130,7 +152,6 @@ static void *serve(void *unused)
 	for (uint64_t round = 1;; round++) {
 		sleep_until_due();
 		while ((flushing = next_of_round(round))) {
-			flushing->flush_round = round;
 			pthread_mutex_unlock(&lock);
 			flush(flushing);
 			pthread_mutex_lock(&lock);
@@ -149,6 +170,7 @@ int hl_flush_add(struct hl_pagecache *cache)
 	if (!running || generation != cache->generation) {
 		generation = cache->generation;
 		caches = flushing = NULL; /* in a child: the parent's */
+		end = &caches;
 		rc = hl_start_thread(serve);
 		running = !rc;
 	}
@@ -156,6 +178,8 @@ int hl_flush_add(struct hl_pagecache *cache)
 		cache->next_flushed = caches;
 		cache->is_flushed = true;
 		caches = cache;
+		if (!cache->next_flushed)
+			end = &cache->next_flushed;
 		pthread_cond_signal(&work);
 	}
 	pthread_mutex_unlock(&lock);
@@ -167,12 +191,7 @@ void hl_flush_remove(struct hl_pagecache *cache)
 	if (!cache->is_flushed)
 		return;
 	pthread_mutex_lock(&lock);
-	for (struct hl_pagecache **link = &caches; *link; link = &(*link)->next_flushed) {
-		if (*link == cache) {
-			*link = cache->next_flushed;
-			break;
-		}
-	}
+	take_out(cache);
 	while (flushing == cache)
 		pthread_cond_wait(&idle, &lock);
 	pthread_mutex_unlock(&lock);

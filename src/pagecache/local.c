@@ -194,21 +194,36 @@ static struct hl_local *make(struct hl_pagecache *cache)
 	return local;
 }
 
+/* What the thread has of the cache already. A thread may use many caches and a cache be used by many
+ * threads: the shorter list is looked through. */
+static struct hl_local *there_is(struct hl_pagecache *cache, struct hl_thread *thread)
+{
+	struct hl_local *of_cache = hl_locals_of(cache), *of_thread = thread->locals;
+
+	while (of_cache && of_thread) {
+		if (of_cache->thread == thread)
+			return of_cache;
+		if (of_thread->cache == cache)
+			return of_thread;
+		of_cache = of_cache->next_of_cache;
+		of_thread = of_thread->next_of_thread;
+	}
+	return NULL;
+}
+
 static struct hl_local *join(struct hl_pagecache *cache, struct hl_thread *thread)
 {
 	struct hl_local *local;
 
 	pthread_mutex_lock(&hl_pc_registry);
-	for (local = thread->locals; local; local = local->next_of_thread) {
-		if (local->cache == cache)
-			break;
-	}
+	local = there_is(cache, thread);
 	if (!local) {
 		local = adopt(cache);
 		if (!local)
 			local = make(cache);
 		if (local) {
 			local->thread = thread;
+			local->told = false;
 			local->tid = (int)syscall(SYS_gettid);
 			local->last = NULL;
 			local->next_page = HL_NO_PAGE;

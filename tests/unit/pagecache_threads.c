@@ -349,7 +349,7 @@ static void thousands_of_threads_one_after_the_other_leave_nothing_behind(void *
 	open_with(4, 10, HL_PAGECACHE_BUFFERED, 0);
 	for (unsigned i = 0; i < 2000; i++)
 		pthread_join(start(take_turns, NULL), NULL);
-	for (struct hl_local *local = cache->locals; local; local = local->next_of_cache)
+	for (struct hl_local *local = hl_locals_of(cache); local; local = local->next_of_cache)
 		n++;
 	assert_true(n < 5);
 	/* What they counted is not forgotten. */
