@@ -47,6 +47,9 @@ static char *map_aligned(size_t bytes)
 		munmap(memory, before);
 	munmap(begin + bytes, ALIGN - before);
 	madvise(begin, bytes, MADV_HUGEPAGE);
+	/* A child cannot use the cache. With its pages, what the device writes to memory during a
+	 * fork could be the child's, and the parent would copy each page that it writes to. */
+	madvise(begin, bytes, MADV_DONTFORK);
 	return begin;
 }
 
