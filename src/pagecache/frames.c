@@ -73,10 +73,8 @@ int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most)
 	cache->frame = map(cache->most_frames * sizeof(*cache->frame));
 	cache->bucket = map(cache->n_buckets * sizeof(*cache->bucket));
 	cache->free = map(cache->most_frames * sizeof(*cache->free));
-	if (!cache->data || !cache->frame || !cache->bucket || !cache->free) {
-		hl_frames_unmap(cache);
-		return -ENOMEM;
-	}
+	if (!cache->data || !cache->frame || !cache->bucket || !cache->free)
+		return -ENOMEM; /* hl_frames_unmap() is for what there is */
 	for (uint32_t i = 0; i < n; i++) {
 		atomic_init(&cache->frame[i].page, HL_NO_PAGE);
 		cache->free[i] = n - 1 - i;
