@@ -196,10 +196,18 @@ void hl_background_forked(void)
 int hl_pagecache_prefetch(struct hl_pagecache *cache, uint64_t page, uint64_t n)
 {
 	struct hl_page_request *request;
+	uint64_t pages, most;
 	int rc = 0;
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
+	pages = atomic_load_explicit(&cache->pages, memory_order_relaxed);
+	/* What is more would push out what was read before it. */
+	most = atomic_load_explicit(&cache->n_frames, memory_order_relaxed);
+	if (page >= pages)
+		return 0;
+	n = n < pages - page ? n : pages - page;
+	n = n < most ? n : most;
 	/* As much as one reads ahead at once. */
 	for (; n && !rc; page += HL_BATCH, n -= n < HL_BATCH ? n : HL_BATCH) {
 		request = calloc(1, sizeof(*request));
