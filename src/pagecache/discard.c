@@ -37,8 +37,8 @@ static int clear_in_file(struct hl_pagecache *cache, uint64_t page)
 	return errno == EOPNOTSUPP || errno == ENOSYS ? write_zeroes(cache, page) : -errno;
 }
 
-/* With the page in no frame and a frame that keeps it from being read meanwhile. */
-static int discard_held(struct hl_pagecache *cache, uint64_t page)
+/* In the file, and for the next sync to make sure of. */
+static int discard_in_file(struct hl_pagecache *cache, uint64_t page)
 {
 	uint64_t failed_before;
 	int rc;
@@ -51,7 +51,7 @@ static int discard_held(struct hl_pagecache *cache, uint64_t page)
 }
 
 /* Fixes the page without reading it, makes it zeroes in the file and in memory. */
-static int discard_page(struct hl_pagecache *cache, uint64_t page)
+static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
 {
 	struct hl_frame *frame = hl_table_find(cache, page);
 	uint64_t word;
@@ -70,7 +70,7 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 	if (rc)
 		return rc == -EDEADLK ? -EBUSY : rc;
 	frame = &cache->frame[((char *)data - cache->data) >> cache->page_shift];
-	rc = discard_held(cache, page);
+	rc = discard_in_file(cache, page);
 	if (!rc) {
 		memset(data, 0, hl_page_bytes(cache));
 		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_DIRTY, memory_order_relaxed);
@@ -78,6 +78,19 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 	}
 	hl_page_unfix(cache, data);
 	return rc;
+}
+
+/* No frame is needed for what is in none, so that a full disk, to which nothing can be written to make
+ * room, can be made emptier. Who read it meanwhile has a frame for it by then. */
+static int discard_page(struct hl_pagecache *cache, uint64_t page)
+{
+	if (!hl_table_has(cache, page)) {
+		int rc = discard_in_file(cache, page);
+
+		if (rc || !hl_table_has(cache, page))
+			return rc;
+	}
+	return discard_in_memory(cache, page);
 }
 
 int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint64_t n)

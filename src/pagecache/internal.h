@@ -285,6 +285,9 @@ static inline uint32_t hl_frames_ever(const struct hl_pagecache *cache)
 
 /* Makes the frame the page's; -EEXIST: the page has one. The caller has it exclusively. */
 int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page);
+/* Whether the page has a frame, also one into which it is only going to be read: who inserts it after
+ * this reads after this. */
+bool hl_table_has(struct hl_pagecache *cache, uint64_t page);
 /* The page has no frame any more. The caller has the frame exclusively. */
 void hl_table_remove(struct hl_pagecache *cache, struct hl_frame *frame);
 

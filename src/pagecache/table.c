@@ -74,6 +74,17 @@ static bool take_from(struct hl_bucket *bucket, uint64_t slot)
 	return false;
 }
 
+bool hl_table_has(struct hl_pagecache *cache, uint64_t page)
+{
+	pthread_mutex_t *lock = stripe_of(cache, hl_table_hash(page));
+	bool has;
+
+	pthread_mutex_lock(lock);
+	has = hl_table_find(cache, page) != NULL;
+	pthread_mutex_unlock(lock);
+	return has;
+}
+
 int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page)
 {
 	uint64_t hashed = hl_table_hash(page);
