@@ -262,7 +262,11 @@ static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
 		lose_all(cache, local, &cache->written);
 		hl_pageset_free(&cache->written);
 	}
-	rc = hl_pageset_any(&cache->lost, range->first, range->n) ? cache->lost_error : 0;
+	/* The length of the file is no page's, and may be what was not kept. */
+	if (hl_pageset_any(&cache->lost, range->first, range->n))
+		rc = cache->lost_error;
+	else if (range->first || range->n != UINT64_MAX)
+		rc = 0;
 	pthread_mutex_unlock(&cache->written_lock);
 	pthread_mutex_unlock(&cache->sync_lock);
 	hl_pageset_free(&written);

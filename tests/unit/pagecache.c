@@ -295,6 +295,21 @@ static void a_failed_fsync_is_remembered_until_the_pages_were_written_anew(void 
 	expect_in_file(3, 3);
 }
 
+static void a_sync_that_fails_says_so_though_only_the_length_changed(void **state)
+{
+	(void)state;
+	open_with(2, 10, 0, 0);
+	put(1, 1);
+	assert_int_equal(hl_pagecache_sync(cache), 0);
+	assert_int_equal(hl_pagecache_grow(cache, 20), 0);
+	faulty_sync = -EIO;
+	assert_int_equal(hl_pagecache_sync_range(cache, 1, 1), 0);
+	assert_int_equal(hl_pagecache_sync(cache), -EIO);
+	assert_int_equal(hl_pagecache_close(cache), -EIO);
+	faulty_sync = 0;
+	close_cache();
+}
+
 static void a_page_that_is_in_memory_is_written_again_after_a_failed_fsync(void **state)
 {
 	unsigned long writes;
@@ -1157,6 +1172,7 @@ int main(void)
 		TEST(a_write_error_comes_with_every_sync_until_the_page_was_written),
 		TEST(pages_that_cannot_be_written_do_not_make_room_and_say_why),
 		TEST(a_failed_fsync_is_remembered_until_the_pages_were_written_anew),
+		TEST(a_sync_that_fails_says_so_though_only_the_length_changed),
 		TEST(a_page_that_is_in_memory_is_written_again_after_a_failed_fsync),
 		TEST(short_transfers_are_continued),
 		TEST(a_file_that_was_truncated_is_an_error_and_no_signal),
