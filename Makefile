@@ -81,6 +81,9 @@ build-tsan/build.ninja:
 # PROGRAM:THREADS:PROCESSORS, as tests/stress/call.c says.
 SECONDS = 60
 SEED = $(shell date +%s)
+# Of the page cache: operations with each number of frames, and how often it is killed.
+OPERATIONS = 1000000
+CRASHES = 1000
 TORTURES = call_torture:6:0 call_delays:6:0 call_delays_no_membarrier:6:0 \
 	call_delays_membarrier_fails:6:0 call_torture:64:0 call_delays:16:0 call_delays:6:1 \
 	rcu_torture rcu_delays rcu_delays_no_membarrier rcu_delays_membarrier_fails \
@@ -94,6 +97,10 @@ stress: setup-check
 		$(BUILD)/tests/stress-$$1 $(SECONDS) $(SEED) $$2 $$3; \
 	done
 	@LIVES=100000 $(BUILD)/tests/stress-wake
+	@echo "pagecache_model $(OPERATIONS) $(SEED)"
+	@$(BUILD)/tests/stress-pagecache_model $(OPERATIONS) $(SEED)
+	@echo "pagecache_crash $(CRASHES) $(SEED)"
+	@$(BUILD)/tests/stress-pagecache_crash $(CRASHES) $(SEED)
 
 # Each fence, acquire and release of RCU taken out, and who notices; some minutes.
 .PHONY: mutants

@@ -247,8 +247,7 @@ int hl_page_fix_begin(struct hl_pagecache *cache, struct hl_page_request *reques
 int hl_page_fix_end(struct hl_page_request *request, void **data)
 {
 	struct hl_pagecache *cache = request->cache;
-	struct hl_frame *frame = request->frame;
-	int rc;
+	struct hl_frame *frame;
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
@@ -256,10 +255,9 @@ int hl_page_fix_end(struct hl_page_request *request, void **data)
 	if (__atomic_load_n(&request->state, __ATOMIC_ACQUIRE) != DONE)
 		return -EAGAIN;
 	frame = request->frame;
-	if (frame && request->how & HL_PAGE_EXCLUSIVE)
+	if (frame && !request->how)
+		return hl_page_take_share(cache, frame, data);
+	if (frame)
 		hl_frame_unshare(cache, frame, 0);
-	rc = hl_page_fix(cache, request->page, request->how, data);
-	if (frame && !(request->how & HL_PAGE_EXCLUSIVE))
-		hl_frame_unshare(cache, frame, 0);
-	return rc;
+	return hl_page_fix(cache, request->page, request->how, data);
 }

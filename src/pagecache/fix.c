@@ -173,6 +173,19 @@ int hl_page_fix(struct hl_pagecache *cache, uint64_t page, unsigned how, void **
 	return 0;
 }
 
+int hl_page_take_share(struct hl_pagecache *cache, struct hl_frame *frame, void **data)
+{
+	struct hl_local *local = hl_local_get(cache);
+
+	if (!local || hl_held_reserve(local)) {
+		hl_frame_unshare(cache, frame, 0);
+		return -ENOMEM;
+	}
+	hl_count_add(local, HL_HITS, 1);
+	hold(cache, local, frame, data);
+	return 0;
+}
+
 /* NULL: no page begins there. */
 static struct hl_frame *frame_of(struct hl_pagecache *cache, const void *data)
 {

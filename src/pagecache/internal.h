@@ -361,6 +361,12 @@ static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned h
 	return 0;
 }
 
+/* ---- fix.c ---- */
+
+/* The calling thread has the page fixed by a share that there is already. One more cannot be waited
+ * for: who wants the page exclusively goes first, and waits for this one. */
+int hl_page_take_share(struct hl_pagecache *cache, struct hl_frame *frame, void **data);
+
 /* ---- pins.c ---- */
 
 /* Whether some thread has the frame pinned; a frame whose word has no SPREAD is not. */

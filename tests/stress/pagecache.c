@@ -4,12 +4,13 @@
  * version number for each page with a lock around it, says what each page must hold. With 1, 2,
  * 3, 10 and more frames, with and without faults of the device.
  *
- *	stress-pagecache_model [OPERATIONS [SEED]]
+ *	stress-pagecache_model [OPERATIONS [SEED]]	for each number of frames
  *
  * A page holds its number and a version in every word; a thread that has it exclusively
  * writes the next. What no fault concerned must be as the model has it; a page whose fix
  * fails is as it was before. After a sync that said yes the file holds what was there when it
- * began, or later.
+ * began, or later. Some pages are discarded now and then, by who keeps all others from them; they
+ * hold zeroes then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@
 #define PAGE 4096u
 #define WORDS (PAGE / sizeof(uint64_t))
 #define PAGES 64u
-#define THREADS 4
+#define THREADS 6
 
 struct model {
 	/* Written by who has the page exclusively; read by who has it in any way. */
@@ -43,13 +44,16 @@ struct model {
 	_Atomic(int) shared, exclusive;
 	/* At least this is in the file: set by who synced. */
 	_Atomic(uint64_t) synced;
+	/* For pages that are discarded: held by who uses the page, exclusively by who discards. */
+	pthread_rwlock_t gate;
+	bool zeroes; /* it was discarded, and not written since */
 };
 
 static struct model model[PAGES];
 static struct hl_pagecache *cache;
 static char path[] = "pagecache-model-XXXXXX";
-static _Atomic(unsigned long) bad, done, no_frames, faults, torn, synced, sync_failed;
-static unsigned long operations = 200000;
+static _Atomic(unsigned long) bad, done, no_frames, faults, torn, synced, sync_failed, discarded;
+static unsigned long operations = 10000;
 static unsigned seed;
 
 static uint32_t next_random(uint64_t *state)
@@ -70,9 +74,14 @@ static uint64_t word_of(uint64_t page, uint64_t version)
 	return version ? page << 40 | version : 0;
 }
 
+static bool is_discarded_at_times(uint64_t page)
+{
+	return page % 8 == 7;
+}
+
 static void check_page(const uint64_t *data, uint64_t page)
 {
-	uint64_t wanted = word_of(page, atomic_load(&model[page].version));
+	uint64_t wanted = model[page].zeroes ? 0 : word_of(page, atomic_load(&model[page].version));
 
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (data[i] != wanted) {
@@ -98,17 +107,12 @@ static bool may_fail(int rc, unsigned how)
 	return false;
 }
 
-static void use(uint64_t page, unsigned how, uint64_t *random)
+/* Uses a page that is fixed, and unfixes it. */
+static void use_fixed(uint64_t page, unsigned how, uint64_t *data, uint64_t *random)
 {
 	struct model *m = &model[page];
-	uint64_t *data, version;
-	int rc = hl_page_fix(cache, page, how, (void **)&data);
+	uint64_t version;
 
-	if (rc) {
-		if (!may_fail(rc, how))
-			wrong("fix failed", page, (uint64_t)-rc, how);
-		return;
-	}
 	if (how & HL_PAGE_EXCLUSIVE) {
 		if (atomic_fetch_add(&m->exclusive, 1) || atomic_load(&m->shared))
 			wrong("not exclusive", page, 0, 0);
@@ -120,6 +124,7 @@ static void use(uint64_t page, unsigned how, uint64_t *random)
 			for (unsigned i = 0; i < WORDS; i++)
 				data[i] = word_of(page, version + 1);
 			atomic_store(&m->version, version + 1);
+			m->zeroes = false;
 			if (hl_page_dirty(cache, data))
 				wrong("cannot be dirty", page, 0, 0);
 		}
@@ -136,6 +141,92 @@ static void use(uint64_t page, unsigned how, uint64_t *random)
 	}
 	if (hl_page_unfix(cache, data))
 		wrong("cannot be unfixed", page, 0, 0);
+}
+
+static void enter(uint64_t page)
+{
+	if (is_discarded_at_times(page))
+		pthread_rwlock_rdlock(&model[page].gate);
+}
+
+static void leave(uint64_t page)
+{
+	if (is_discarded_at_times(page))
+		pthread_rwlock_unlock(&model[page].gate);
+}
+
+static void use(uint64_t page, unsigned how, uint64_t *random)
+{
+	uint64_t *data;
+	int rc;
+
+	enter(page);
+	rc = hl_page_fix(cache, page, how, (void **)&data);
+	if (!rc)
+		use_fixed(page, how, data, random);
+	else if (!may_fail(rc, how))
+		wrong("fix failed", page, (uint64_t)-rc, how);
+	leave(page);
+}
+
+/* Several at once, not in the order of their numbers. */
+static void use_several(uint64_t first, unsigned how, uint64_t *random)
+{
+	uint64_t page[3] = { (first + 5) % PAGES, first, (first + 18) % PAGES };
+	void *data[3];
+	int rc;
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (is_discarded_at_times(page[i]))
+			return;
+	}
+	rc = hl_page_fix_many(cache, page, 3, how, data);
+	if (rc) {
+		if (!may_fail(rc, how))
+			wrong("several cannot be fixed", first, (uint64_t)-rc, how);
+		return;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		use_fixed(page[i], how, data[i], random);
+}
+
+static void use_later(uint64_t page, unsigned how, uint64_t *random)
+{
+	struct hl_page_request request = { .page = page, .how = how };
+	void *data;
+	int rc;
+
+	if (is_discarded_at_times(page))
+		return;
+	rc = hl_page_fix_begin(cache, &request);
+	if (rc && rc != -EINPROGRESS && !may_fail(rc, how))
+		wrong("cannot begin", page, (uint64_t)-rc, how);
+	if (rc && rc != -EINPROGRESS)
+		return;
+	while ((rc = hl_page_fix_end(&request, &data)) == -EAGAIN)
+		sched_yield();
+	if (!rc)
+		use_fixed(page, how, data, random);
+	else if (!may_fail(rc, how))
+		wrong("cannot end", page, (uint64_t)-rc, how);
+}
+
+/* What could not be discarded may be zeroes or not: so it is written. */
+static void discard(uint64_t page)
+{
+	struct model *m = &model[page];
+	int rc;
+
+	pthread_rwlock_wrlock(&m->gate);
+	rc = hl_pagecache_discard(cache, page, 1);
+	if (!rc) {
+		m->zeroes = true;
+		atomic_store(&m->synced, 0);
+		atomic_fetch_add(&discarded, 1);
+	} else if (rc != -EBUSY && !may_fail(rc, 0)) { /* the library's thread may have it */
+		wrong("cannot discard", page, (uint64_t)-rc, 0);
+	}
+	pthread_rwlock_unlock(&m->gate);
 }
 
 /* What is read without a lock may be written meanwhile: that is what it is checked for, and
@@ -156,8 +247,11 @@ static void read_without_fixing(uint64_t page)
 	uint64_t before = atomic_load(&model[page].version), first, after;
 	struct hl_page_read read;
 	bool same;
-	int rc = hl_page_read_begin(cache, page, &read);
+	int rc;
 
+	if (is_discarded_at_times(page))
+		return;
+	rc = hl_page_read_begin(cache, page, &read);
 	if (rc) {
 		if (!may_fail(rc, 0))
 			wrong("read failed", page, (uint64_t)-rc, 0);
@@ -226,6 +320,14 @@ static void *torment(void *arg)
 			use(page, HL_PAGE_EXCLUSIVE | HL_PAGE_TRY, &random);
 		else if (what < 800)
 			use(page, HL_PAGE_NEW, &random);
+		else if (what < 850)
+			use_several(page, what % 2 ? HL_PAGE_EXCLUSIVE : HL_PAGE_SHARED, &random);
+		else if (what < 870)
+			use_later(page, what % 2 ? HL_PAGE_EXCLUSIVE : HL_PAGE_SHARED, &random);
+		else if (what < 875)
+			hl_pagecache_prefetch(cache, page, 4);
+		else if (what < 885)
+			discard(page | 7);
 		else if (what < 980)
 			read_without_fixing(page);
 		else if (what < 995)
@@ -248,6 +350,8 @@ static void check_file(bool all)
 		uint64_t least = all ? atomic_load(&model[page].version)
 				     : atomic_load(&model[page].synced);
 
+		if (model[page].zeroes)
+			least = 0;
 		assert_int_equal(pread(fd, data, PAGE, (off_t)(page * PAGE)), PAGE);
 		for (unsigned i = 1; i < WORDS; i++)
 			assert_int_equal(data[i], data[0]);
@@ -263,17 +367,22 @@ static void run(unsigned frames, unsigned one_in, bool resizes)
 		.limit = frames * PAGE,
 		.most = 2 * frames * PAGE,
 		.pages = PAGES,
-		.wait_ms = frames % 2 * 100,
+		.flags = HL_PAGECACHE_BUFFERED,
+		.wait_ms = frames % 2 * 2,
 	};
 	pthread_t thread[THREADS];
 	int rc;
 
 	memset(model, 0, sizeof(model));
-	done = no_frames = faults = torn = synced = sync_failed = 0;
+	for (unsigned page = 0; page < PAGES; page++)
+		pthread_rwlock_init(&model[page].gate, NULL);
+	done = no_frames = faults = torn = synced = sync_failed = discarded = 0;
 	assert_int_equal(truncate(path, 0), 0);
 	faulty_reset();
 	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
 	faulty_one_in = one_in;
+	faulty_slow_one_in = 20;
+	faulty_no_sync = true; /* see pagecache_crash for what it is for */
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, torment, (void *)i), 0);
 	while (resizes && atomic_load(&done) < operations && !bad) {
@@ -297,8 +406,8 @@ static void run(unsigned frames, unsigned one_in, bool resizes)
 	check_file(true);
 	assert_int_equal(bad, 0);
 	printf("# %u frames, one fault in %u: %lu operations, %lu without a frame, %lu faults, "
-	       "%lu torn, %lu syncs, %lu failed\n",
-	       frames, one_in, operations, no_frames, faults, torn, synced, sync_failed);
+	       "%lu torn, %lu syncs, %lu failed, %lu discarded\n",
+	       frames, one_in, operations, no_frames, faults, torn, synced, sync_failed, discarded);
 	assert_true(!one_in || faults);
 	assert_true(synced);
 }

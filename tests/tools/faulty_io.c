@@ -2,11 +2,12 @@
 #include "faulty_io.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 _Atomic(int) faulty_read, faulty_write, faulty_sync;
 _Atomic(long) faulty_page = -1;
-_Atomic(unsigned) faulty_short, faulty_one_in;
+_Atomic(unsigned) faulty_short, faulty_one_in, faulty_slow_one_in;
 void (*_Atomic faulty_before)(const struct hl_io_request *request);
 _Atomic(unsigned long) faulty_runs, faulty_reads, faulty_writes, faulty_syncs, faulty_faults,
 	faulty_ios;
@@ -19,7 +20,7 @@ void faulty_reset(void)
 {
 	faulty_read = faulty_write = faulty_sync = 0;
 	faulty_page = -1;
-	faulty_short = faulty_one_in = 0;
+	faulty_short = faulty_one_in = faulty_slow_one_in = 0;
 	faulty_before = NULL;
 	faulty_at = faulty_times = 0;
 	faulty_how = 0;
@@ -40,6 +41,16 @@ static unsigned next_random(void)
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return (unsigned)(x >> 33);
+}
+
+static void be_slow(void)
+{
+	unsigned one_in = faulty_slow_one_in;
+
+	if (!one_in || next_random() % one_in)
+		return;
+	for (unsigned i = 0; i < 3; i++)
+		sched_yield();
 }
 
 static size_t bytes_of(const struct hl_io_request *request)
@@ -83,6 +94,7 @@ static void run_one(int fd, struct hl_io_request *request)
 
 	if (before)
 		before(request);
+	be_slow();
 	atomic_fetch_add(request->write ? &faulty_writes : &faulty_reads, 1);
 	request->result = fault < 0 ? fault : fault_of(request);
 	if (fault > 0)
@@ -117,6 +129,7 @@ static int sync_file(int fd)
 	int fault = fault_of_turn();
 
 	atomic_fetch_add(&faulty_syncs, 1);
+	be_slow();
 	if (fault < 0) {
 		atomic_fetch_add(&faulty_faults, 1);
 		return fault;

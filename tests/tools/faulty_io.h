@@ -25,6 +25,8 @@ extern _Atomic(long) faulty_at, faulty_times;
 extern _Atomic(int) faulty_how;
 /* Syncs say yes and do nothing, for tests that do very many. */
 extern _Atomic(bool) faulty_no_sync;
+/* One in so many I/Os is slow: others run meanwhile; 0: none. */
+extern _Atomic(unsigned) faulty_slow_one_in;
 /* Called before each request; may be NULL. */
 extern void (*_Atomic faulty_before)(const struct hl_io_request *request);
 /* What was done; a run is a submission of more than one request. */
