@@ -46,11 +46,22 @@ static char *map_aligned(size_t bytes)
 	if (before)
 		munmap(memory, before);
 	munmap(begin + bytes, ALIGN - before);
-	madvise(begin, bytes, MADV_HUGEPAGE);
 	/* A child cannot use the cache. With its pages, what the device writes to memory during a
 	 * fork could be the child's, and the parent would copy each page that it writes to. */
 	madvise(begin, bytes, MADV_DONTFORK);
 	return begin;
+}
+
+void hl_frames_use(struct hl_pagecache *cache, uint32_t n)
+{
+	size_t used = (size_t)n << cache->page_shift;
+	size_t unused = ((size_t)cache->most_frames << cache->page_shift) - used;
+
+	/* Not above: the system would fill up what was given back to it, or not used yet, to make
+	 * a large page of it. */
+	madvise(cache->data, used, MADV_HUGEPAGE);
+	if (unused)
+		madvise(cache->data + used, unused, MADV_NOHUGEPAGE);
 }
 
 static size_t data_bytes(const struct hl_pagecache *cache)
@@ -75,6 +86,7 @@ int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most)
 	cache->free = map(cache->most_frames * sizeof(*cache->free));
 	if (!cache->data || !cache->frame || !cache->bucket || !cache->free)
 		return -ENOMEM; /* hl_frames_unmap() is for what there is */
+	hl_frames_use(cache, n);
 	for (uint32_t i = 0; i < n; i++) {
 		atomic_init(&cache->frame[i].page, HL_NO_PAGE);
 		cache->free[i] = n - 1 - i;

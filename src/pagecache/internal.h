@@ -519,6 +519,8 @@ static inline bool hl_cache_is_ours(const struct hl_pagecache *cache)
 
 int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most);
 void hl_frames_unmap(struct hl_pagecache *cache);
+/* Says to the system how many frames are in use, so that it gives them large pages. */
+void hl_frames_use(struct hl_pagecache *cache, uint32_t n);
 /* A free frame, held exclusively; NULL with *error: -ENOBUFS, or why none could be freed. The
  * first waits as long as the cache's owner wants when all are fixed, the second does not. */
 struct hl_frame *hl_frame_get(struct hl_pagecache *cache, struct hl_local *local, int *error);

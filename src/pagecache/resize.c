@@ -13,6 +13,7 @@ static void raise_to(struct hl_pagecache *cache, uint32_t n)
 {
 	uint32_t before = atomic_load_explicit(&cache->n_frames, memory_order_relaxed);
 
+	hl_frames_use(cache, n);
 	pthread_mutex_lock(&cache->free_lock);
 	for (uint32_t i = before; i < n; i++) {
 		struct hl_frame *frame = &cache->frame[i];
@@ -88,6 +89,7 @@ static int lower_to(struct hl_pagecache *cache, struct hl_local *local, uint32_t
 
 	/* From now on nobody makes room above. */
 	atomic_store_explicit(&cache->n_frames, n, memory_order_relaxed);
+	hl_frames_use(cache, n);
 	turn_off_free(cache, n);
 	for (uint32_t i = hl_frames_ever(cache); i-- > n && (!rc || rc == -EBUSY);) {
 		while ((error = turn_off_used(cache, local, &cache->frame[i])) == -EAGAIN) {

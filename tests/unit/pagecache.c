@@ -21,8 +21,9 @@
 #include <hotline/pagecache.h>
 
 #include "../tools/faulty_io.h"
-#include "../tools/pages.h"
 #include "pagecache/table.h"
+
+#include "../tools/pages.h"
 
 /* ---- Pages ---- */
 
@@ -742,7 +743,7 @@ static void a_lower_limit_holds_at_once(void **state)
 	const struct hl_pagecache_options options = { .limit = 1000 * PAGE,
 						      .pages = 2000,
 						      .most = 1500 * PAGE };
-	size_t before, after;
+	size_t start = resident_bytes(), before, after;
 	void *data;
 
 	(void)state;
@@ -751,12 +752,14 @@ static void a_lower_limit_holds_at_once(void **state)
 		put(page, 1);
 	before = resident_bytes();
 	assert_int_equal(stats().total, 1000);
+	assert_true(before < start + 1100 * PAGE);
 	assert_int_equal(hl_pagecache_resize(cache, 100 * PAGE), 0);
 	assert_int_equal(stats().total, 100);
 	after = resident_bytes();
 	assert_true(before > after + 500 * PAGE);
 	for (uint64_t page = 0; page < 1500; page++)
 		expect(page, 1);
+	assert_true(resident_bytes() < after + 300 * PAGE);
 	assert_int_equal(hl_pagecache_resize(cache, 1500 * PAGE), 0);
 	for (uint64_t page = 0; page < 1500; page++)
 		put(page, 2);
@@ -997,6 +1000,32 @@ static void a_fix_that_was_begun_is_told_of_and_ended(void **state)
 	close(ends[1]);
 }
 
+static void *want_exclusively(void *data)
+{
+	assert_int_equal(hl_page_fix(cache, 3, HL_PAGE_EXCLUSIVE, data), 0);
+	return NULL;
+}
+
+static void a_fix_that_was_begun_does_not_wait_for_who_waits_for_it(void **state)
+{
+	struct hl_page_request request = { .page = 3 };
+	void *mine, *theirs;
+	pthread_t thread;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	put(3, 1);
+	assert_int_equal(hl_page_fix_begin(cache, &request), 0);
+	assert_int_equal(pthread_create(&thread, NULL, want_exclusively, &theirs), 0);
+	while (!(atomic_load(&hl_table_find(cache, 3)->word) & HL_FRAME_WANT))
+		sched_yield();
+	assert_int_equal(hl_page_fix_end(&request, &mine), 0);
+	unfix(mine);
+	pthread_join(thread, NULL);
+	unfix(theirs);
+	close_cache();
+}
+
 static bool is_in_memory(uint64_t page)
 {
 	const struct hl_frame *frame = hl_table_find(cache, page);
@@ -1195,6 +1224,7 @@ int main(void)
 		TEST(of_several_pages_all_are_fixed_or_none),
 		TEST(threads_that_fix_the_same_pages_at_once_do_not_lock_each_other_up),
 		TEST(a_fix_that_was_begun_is_told_of_and_ended),
+		TEST(a_fix_that_was_begun_does_not_wait_for_who_waits_for_it),
 		TEST(prefetched_pages_need_not_be_read),
 		TEST(who_reads_in_a_row_reads_ahead),
 		TEST(old_pages_and_too_many_are_written_without_being_asked_for),

@@ -23,9 +23,10 @@
 
 #include "../tools/faulty_io.h"
 #include "../tools/filter.h"
-#include "../tools/pages.h"
 #include "pagecache/pagecache_config.h"
 #include "pagecache/table.h"
+
+#include "../tools/pages.h"
 
 /* ---- One program, and a fault at each of its I/Os ---- */
 

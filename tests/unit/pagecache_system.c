@@ -30,8 +30,9 @@
 
 #include "../tools/faulty_io.h"
 #include "../tools/filter.h"
-#include "../tools/pages.h"
 #include "pagecache/table.h"
+
+#include "../tools/pages.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1

@@ -24,8 +24,9 @@
 #include <hotline/pagecache.h>
 
 #include "../tools/faulty_io.h"
-#include "../tools/pages.h"
 #include "pagecache/table.h"
+
+#include "../tools/pages.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN true
