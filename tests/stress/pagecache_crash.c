@@ -55,7 +55,7 @@ static struct shared *shared;
 static struct hl_pagecache *cache;
 static size_t page_size = 4096;
 static char path[] = "pagecache-crash-XXXXXX", log_path[] = "pagecache-crash-log-XXXXXX";
-static unsigned long rounds = 60;
+static unsigned long rounds = 24;
 static unsigned seed;
 
 static uint32_t next_random(uint64_t *state)
