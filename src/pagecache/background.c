@@ -47,11 +47,25 @@ static unsigned take(struct hl_page_request **request)
 	return n;
 }
 
+/* Somebody else reads it; that is the device. */
+static void wait_for_reader(struct hl_frame *frame, uint64_t page)
+{
+	const uint64_t states = HL_FRAME_EXCL | HL_FRAME_RESIDENT | HL_FRAME_EVICTING;
+	uint64_t word;
+
+	while (((word = atomic_load_explicit(&frame->word, memory_order_acquire)) & states) ==
+		       HL_FRAME_EXCL &&
+	       hl_frame_page(frame) == page)
+		hl_frame_wait(frame, word, 0);
+}
+
 /* Keeps the page until hl_page_fix_end(), if nobody has it exclusively just now. */
 static void keep(struct hl_page_request *request)
 {
 	struct hl_frame *frame = hl_table_find(request->cache, request->page);
 
+	if (frame)
+		wait_for_reader(frame, request->page);
 	request->frame = frame && !hl_frame_try(frame, request->page, HL_PAGE_SHARED, 0) ? frame
 											 : NULL;
 }

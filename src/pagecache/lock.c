@@ -69,7 +69,11 @@ void hl_frame_unshare(struct hl_pagecache *cache, struct hl_frame *frame, uint64
 	/* FRAME_LOCK, pairs with hl_frame_try() */
 	uint64_t was = atomic_fetch_sub_explicit(&frame->word, 1 + less, memory_order_seq_cst);
 
-	if (__builtin_expect(was & HL_FRAME_WAITERS, 0) && (less || (was & HL_FRAME_COUNT) == 1))
+	uint64_t count = was & HL_FRAME_COUNT;
+
+	/* The last goes, or room has come for one more. */
+	if (__builtin_expect(was & HL_FRAME_WAITERS, 0) &&
+	    (less || count == 1 || count == HL_FRAME_COUNT))
 		hl_frame_wake(frame);
 	tell_the_starving(cache);
 }
@@ -136,6 +140,9 @@ int hl_frame_lock(struct hl_pagecache *cache, struct hl_local *local, struct hl_
 		if (mine) {
 			/* EXCL beside a pin is of somebody who is about to see the pin. */
 			if ((how & HL_PAGE_EXCLUSIVE) || (word & HL_FRAME_EXCL && !pinned))
+				return -EDEADLK;
+			/* All there can be, and this thread does not go as long as it waits. */
+			if ((word & HL_FRAME_COUNT) == HL_FRAME_COUNT)
 				return -EDEADLK;
 			if (!share_again(frame, word, mark))
 				return 0;

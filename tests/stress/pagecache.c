@@ -232,11 +232,13 @@ static void discard(uint64_t page)
 /* What is read without a lock may be written meanwhile: that is what it is checked for, and
  * what ThreadSanitizer would report. Whether all of the page is the same. */
 __attribute__((noinline, no_sanitize("thread"))) static bool peek(const volatile uint64_t *data,
-								  uint64_t *first)
+								  uint64_t *first, bool slowly)
 {
 	bool same = true;
 
 	*first = data[0];
+	if (slowly)
+		sched_yield();
 	for (unsigned i = 1; i < WORDS; i += 7)
 		same &= data[i] == *first;
 	return same;
@@ -257,7 +259,7 @@ static void read_without_fixing(uint64_t page)
 			wrong("read failed", page, (uint64_t)-rc, 0);
 		return;
 	}
-	same = peek(read.data, &first);
+	same = peek(read.data, &first, before % 4 == 0);
 	if (!hl_page_read_valid(&read)) {
 		atomic_fetch_add(&torn, 1);
 		return;
@@ -288,6 +290,8 @@ static void sync_some(uint64_t first, uint64_t n)
 	for (uint64_t page = first; page < first + n; page++) {
 		uint64_t was = atomic_load(&model[page].synced);
 
+		if (is_discarded_at_times(page)) /* and may be just now */
+			continue;
 		/* The version that was seen may have been of who still had the page. */
 		while (was + 1 < version[page] &&
 		       !atomic_compare_exchange_weak(&model[page].synced, &was, version[page] - 1))

@@ -250,6 +250,71 @@ static void who_waits_for_a_reader_is_told_when_all_is_fixed_after_it(void **sta
 	close_cache();
 }
 
+static _Atomic(int) called;
+
+static void see_whether_it_is_there(struct hl_page_request *request)
+{
+	const struct hl_frame *frame = hl_table_find(cache, request->page);
+
+	atomic_store(&called, frame && atomic_load(&frame->word) & HL_FRAME_RESIDENT ? 1 : -1);
+}
+
+static void what_was_begun_is_not_told_of_while_another_reads_the_page(void **state)
+{
+	struct hl_page_request request = { .page = 1, .done = see_whether_it_is_there };
+	void *theirs, *data;
+	pthread_t thread;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	pthread_barrier_init(&begun, NULL, 2);
+	to_block = 1;
+	called = 0;
+	faulty_before = block_reader;
+	thread = start(read_exclusively, &theirs);
+	pthread_barrier_wait(&begun);
+	assert_int_equal(hl_page_fix_begin(cache, &request), -EINPROGRESS);
+	for (unsigned i = 0; i < 1000 && !atomic_load(&called); i++)
+		sched_yield();
+	pthread_barrier_wait(&begun);
+	while (!atomic_load(&called))
+		sched_yield();
+	assert_int_equal(called, 1);
+	pthread_join(thread, NULL);
+	unfix(theirs);
+	assert_int_equal(hl_page_fix_end(&request, &data), 0);
+	unfix(data);
+	close_cache();
+}
+
+static void shares_are_many_and_who_has_them_all_does_not_wait_for_more(void **state)
+{
+	enum { MOST = 5000 };
+	static void *share[MOST];
+	unsigned n = 0;
+	void *data, *rc;
+	pthread_t thread;
+
+	(void)state;
+	open_with(2, 10, 0, 0);
+	while (n < MOST && !hl_page_fix(cache, 2, HL_PAGE_SHARED, &share[n]))
+		n++;
+	assert_true(n >= 4095 && n < MOST);
+	assert_int_equal(hl_page_fix(cache, 2, HL_PAGE_SHARED, &data), -EDEADLK);
+	waiter = 0;
+	thread = start(wait_for_any_frame, &data);
+	wait_until_it_sleeps();
+	/* One goes, and it has it. */
+	unfix(share[--n]);
+	pthread_join(thread, &rc);
+	assert_null(rc);
+	unfix(data);
+	while (n)
+		unfix(share[--n]);
+	assert_int_equal(stats().fixed, 0);
+	close_cache();
+}
+
 /* ---- Who ends ---- */
 
 static _Atomic(int) ready;
@@ -498,6 +563,8 @@ int main(void)
 		TEST(thirty_threads_that_write_through_eight_pages_all_get_on),
 		TEST(frames_that_are_read_into_ahead_are_not_missed),
 		TEST(who_waits_for_a_reader_is_told_when_all_is_fixed_after_it),
+		TEST(what_was_begun_is_not_told_of_while_another_reads_the_page),
+		TEST(shares_are_many_and_who_has_them_all_does_not_wait_for_more),
 		TEST(a_cache_can_be_closed_while_threads_end_that_used_it),
 		TEST(pages_of_a_thread_that_ended_can_be_unfixed_as_it_ends),
 		TEST(thousands_of_threads_one_after_the_other_leave_nothing_behind),
