@@ -3,7 +3,10 @@
  * A B+-tree on the page cache: indexes the words of texts in a file that is larger than the
  * memory it uses, and looks words up.
  *
- *	word_index [TEXT...]
+ *	word_index [-w WORD]... [TEXT...]
+ *
+ * Tells how often each WORD is in the texts: letters and underscores, two or more, of which the first
+ * 20 count.
  *
  * Without texts it finds itself some: the C library's headers, and words that it makes up.
  * The index maps each word and where it stands to nothing: the key is the word, the number
@@ -321,16 +324,17 @@ static void check_samples(struct tree *tree)
 	}
 }
 
-static uint32_t add_text(struct tree *tree, const char *path, uint32_t number)
+/* 0 or why it cannot be read. */
+static int add_text(struct tree *tree, const char *path, uint32_t number)
 {
 	FILE *file = fopen(path, "r");
 	struct key key = { .text = number };
-	uint32_t offset = 0, words = 0;
+	uint32_t offset = 0;
 	unsigned length = 0;
 	int c;
 
 	if (!file)
-		return 0;
+		return -errno;
 	do {
 		c = getc(file);
 		offset++;
@@ -343,13 +347,12 @@ static uint32_t add_text(struct tree *tree, const char *path, uint32_t number)
 			key.offset = offset - length;
 			insert(tree, &key);
 			count_if_sample(&key);
-			words++;
 		}
 		memset(key.word, 0, WORD);
 		length = 0;
 	} while (c != EOF);
 	fclose(file);
-	return words;
+	return 0;
 }
 
 /* What any machine has: words by the numbers. */
@@ -376,8 +379,12 @@ static void add_texts(struct tree *tree, int n, char **paths)
 			paths = found.gl_pathv;
 		}
 	}
-	for (int i = 0; i < n; i++)
-		add_text(tree, paths[i], ++number);
+	for (int i = 0; i < n; i++) {
+		int rc = add_text(tree, paths[i], ++number);
+
+		if (rc)
+			stop(paths[i], rc);
+	}
 	globfree(&found);
 }
 
@@ -387,17 +394,24 @@ int main(int argc, char **argv)
 	const struct hl_pagecache_options options = { .limit = MEMORY, .pages = 16 };
 	struct tree tree = { .pages = 1, .height = 1 };
 	struct hl_pagecache_stats stats;
-	int fd = mkstemp(path), rc;
+	/* What -w says, fewer than there are arguments. */
+	char **words = calloc((size_t)argc, sizeof(*words));
+	int fd, rc, option, n_words = 0;
 
-	if (fd < 0)
+	while ((option = getopt(argc, argv, "w:")) == 'w')
+		words[n_words++] = optarg;
+	fd = option == -1 && words ? mkstemp(path) : -1;
+	if (fd < 0) {
+		fprintf(stderr, "usage: word_index [-w WORD]... [TEXT...]\n");
 		return 1;
+	}
 	close(fd);
 	rc = hl_pagecache_open(&tree.cache, path, &options);
 	unlink(path);
 	if (rc)
 		stop("cannot open the index", rc);
 	hl_page_unfix(tree.cache, new_node(&tree, true, &tree.root));
-	add_texts(&tree, argc - 1, argv + 1);
+	add_texts(&tree, argc - optind, argv + optind);
 	rc = hl_pagecache_sync(tree.cache);
 	if (rc)
 		stop("cannot write the index", rc);
@@ -411,5 +425,8 @@ int main(int argc, char **argv)
 	check_samples(&tree);
 	if (count(&tree, "xyzzyxyzzy 1"))
 		stop("a word is there that is in no text", -EILSEQ);
+	for (int i = 0; i < n_words; i++)
+		printf("%s %lu\n", words[i], count(&tree, words[i]));
+	free(words);
 	return hl_pagecache_close(tree.cache) != 0;
 }
