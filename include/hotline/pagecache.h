@@ -24,8 +24,8 @@
  * may or may not be seen.
  *
  * Errors are negative errno values. Every function returns -ECHILD, and does nothing, in a
- * child of fork for a cache that the parent opened; the child can open its own. These come
- * from wherever a page may have to be read or room made for one:
+ * child of fork for a cache that the parent opened; nor is the memory of the pages there, which
+ * a pointer from before the fork may point to. The child can open its own. These come from wherever a page may have to be read or room made for one:
  *
  *	-ENOBUFS	all the memory is fixed (hl_pagecache_holders() tells by whom)
  *	-ENODATA	the file is shorter than it was: somebody has truncated it
@@ -116,8 +116,10 @@ struct hl_pagecache_options {
  * A file whose length is no whole number of pages ends in a page whose rest reads as
  * zeroes; when that page is written the file becomes longer.
  *
- * Returns 0; -EINVAL: the options cannot be; -ENOMEM; or what open(2), fstat(2),
- * ftruncate(2) fail with. May block.
+ * Returns 0; -EINVAL: the options cannot be, it is neither a file nor a block device, or
+ * options.pages are more than a block device has; -ENOMEM; -EAGAIN: no thread can be started,
+ * which writes pages (options.write_after_ms); or what open(2), fstat(2), ftruncate(2) fail
+ * with. May block.
  */
 HL_API int hl_pagecache_open(struct hl_pagecache **out, const char *path,
 			     const struct hl_pagecache_options *options);
@@ -162,7 +164,8 @@ HL_API int hl_pagecache_abandon(struct hl_pagecache *cache);
  *	-ERANGE		the file ends before that page
  *	-EROFS		exclusive, and the cache is read-only
  *	-EAGAIN		with HL_PAGE_TRY: it would have to wait
- *	-EDEADLK	the calling thread has it fixed, and one of the two is exclusive
+ *	-EDEADLK	the calling thread has it fixed, and one of the two is exclusive; or all
+ *			the shares that there can be are in use, 4095
  *	-EINVAL		unknown bits in @how
  * and the errors at the top. Blocks for the device and while others have it fixed in a way
  * that excludes this one; who waits for it exclusively goes before new readers.
@@ -250,7 +253,7 @@ HL_API int hl_page_fix_end(struct hl_page_request *request, void **data);
  * @first, @n: which; what is behind the end does not matter
  *
  * A thread of the library reads what of them is not in memory, as far as it takes no more than
- * a part of the cache at once. Threads that read pages in a row need not do this: the cache
+ * a part of the cache at once, and no more than there is memory for in all. Threads that read pages in a row need not do this: the cache
  * reads ahead by itself, up to 256 KiB. Returns 0; -ENOMEM. Does not block.
  */
 HL_API int hl_pagecache_prefetch(struct hl_pagecache *cache, uint64_t first, uint64_t n);
@@ -312,9 +315,10 @@ HL_API int hl_pagecache_sync_range(struct hl_pagecache *cache, uint64_t first, u
  * hl_pagecache_discard - throws the contents of pages away
  *
  * They read as zeroes from then on; what was dirty of them is not written. The file system
- * gets the room back if it can take it. Returns 0; -EBUSY: one is fixed, nothing was
- * discarded that is fixed or behind it; -ERANGE: some are behind the end; -EROFS; what
- * fallocate(2) or pwrite(2) fails with. May block.
+ * gets the room back if it can take it, also when nothing can be written any more for want of
+ * room. Returns 0; -EBUSY: one is fixed, nothing was discarded that is fixed or behind it;
+ * -ERANGE: some are behind the end; -EROFS; what fallocate(2) or pwrite(2) fails with, and the
+ * page holds what it held or zeroes. May block.
  */
 HL_API int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint64_t n);
 
@@ -322,7 +326,8 @@ HL_API int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint
  * hl_pagecache_grow - makes the file at least so many pages long
  *
  * New pages read as zeroes. Room for them is not set aside: -ENOSPC comes when they are
- * written. Returns 0; -EROFS; what ftruncate(2) fails with. May block.
+ * written. Returns 0; -EROFS; -EFBIG; what ftruncate(2) fails with, -EINVAL for a block device.
+ * May block.
  */
 HL_API int hl_pagecache_grow(struct hl_pagecache *cache, uint64_t pages);
 
@@ -332,8 +337,8 @@ HL_API int hl_pagecache_grow(struct hl_pagecache *cache, uint64_t pages);
  *
  * A lower limit takes effect now: pages are written and dropped until it holds, and their
  * memory goes back to the system. Returns 0; -EINVAL: less than a page; -E2BIG: more than
- * options.most; -ENOBUFS: more is fixed than that, the limit is as low as it can be now;
- * the errors of writing. May block.
+ * options.most; -ENOBUFS: pages are fixed in memory that was to go, which stay in memory until
+ * this is called again, the rest has gone; the errors of writing. May block.
  */
 HL_API int hl_pagecache_resize(struct hl_pagecache *cache, size_t limit);
 
