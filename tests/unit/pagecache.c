@@ -121,6 +121,20 @@ static void a_new_page_is_not_read(void **state)
 	close_cache();
 }
 
+static void a_cache_full_of_clean_pages_takes_writes(void **state)
+{
+	(void)state;
+	open_with(4, 20, 0, 0);
+	for (uint64_t page = 0; page < 20; page++)
+		unfix(fix(page, HL_PAGE_SHARED));
+	assert_int_equal(stats().clean, 4);
+	/* The clean ones go, and nothing has to be written for it. */
+	for (uint64_t page = 0; page < 3; page++)
+		put(page, 1);
+	assert_int_equal(faulty_writes, 0);
+	close_cache();
+}
+
 static void a_shared_page_excludes_who_wants_it_exclusively(void **state)
 {
 	void *one, *two, *three;
@@ -1200,6 +1214,7 @@ int main(void)
 		TEST(every_way_of_doing_io_does_the_same),
 		TEST(pages_of_every_size_keep_what_they_hold),
 		TEST(a_new_page_is_not_read),
+		TEST(a_cache_full_of_clean_pages_takes_writes),
 		TEST(a_shared_page_excludes_who_wants_it_exclusively),
 		TEST(what_cannot_be_is_refused),
 		TEST(a_read_only_cache_writes_nothing),

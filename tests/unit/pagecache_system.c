@@ -283,6 +283,82 @@ static void a_file_may_be_truncated_whatever_is_done_with_it(void **state)
 	expect_in_file(4, 1);
 }
 
+/* ---- Discarding ---- */
+
+/* Called before the file system takes room back; what it fails with instead, or 0. */
+static int (*before_fallocate)(void);
+
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+	int error = before_fallocate ? before_fallocate() : 0;
+
+	if (!error)
+		return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+	errno = error;
+	return -1;
+}
+
+static int read_it(void)
+{
+	before_fallocate = NULL; /* once */
+	expect(3, 1);
+	return 0;
+}
+
+static int cannot(void)
+{
+	return EOPNOTSUPP;
+}
+
+static int out_of_room(void)
+{
+	return ENOSPC;
+}
+
+static void expect_zeroes(uint64_t page)
+{
+	char zeroes[PAGE] = { 0 }, *data = fix(page, HL_PAGE_SHARED);
+
+	assert_memory_equal(data, zeroes, PAGE);
+	unfix(data);
+}
+
+static void what_is_read_while_it_is_discarded_is_not_kept(void **state)
+{
+	(void)state;
+	open_with(4, 10, 0, 0);
+	for (uint64_t page = 0; page < 10; page++)
+		put(page, 1);
+	before_fallocate = read_it;
+	assert_int_equal(hl_pagecache_discard(cache, 3, 1), 0);
+	expect_zeroes(3);
+	close_cache();
+	open_with(4, 0, 0, 0);
+	expect_zeroes(3);
+	close_cache();
+}
+
+static void where_no_room_can_be_taken_back_zeroes_are_written(void **state)
+{
+	(void)state;
+	open_with(4, 10, 0, 0);
+	for (uint64_t page = 0; page < 10; page++)
+		put(page, 1);
+	before_fallocate = cannot;
+	assert_int_equal(hl_pagecache_discard(cache, 1, 8), 0);
+	faulty_write = -EIO;
+	assert_int_equal(hl_pagecache_discard(cache, 0, 1), -EIO);
+	faulty_write = 0;
+	before_fallocate = out_of_room;
+	assert_int_equal(hl_pagecache_discard(cache, 0, 1), -ENOSPC);
+	before_fallocate = NULL;
+	for (uint64_t page = 1; page < 9; page++)
+		expect_zeroes(page);
+	expect(0, 1);
+	expect(9, 1);
+	close_cache();
+}
+
 /* ---- Limits ---- */
 
 static unsigned in_directory(const char *name)
@@ -695,6 +771,8 @@ int main(void)
 		TEST(files_are_longer_than_32_bits_of_bytes_and_of_pages),
 		TEST(a_block_device_is_a_file_of_one_length),
 		TEST(a_file_may_be_truncated_whatever_is_done_with_it),
+		TEST(what_is_read_while_it_is_discarded_is_not_kept),
+		TEST(where_no_room_can_be_taken_back_zeroes_are_written),
 		TEST(five_thousand_files_take_a_descriptor_each_and_no_thread),
 	};
 
