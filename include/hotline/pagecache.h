@@ -19,7 +19,7 @@
  * holds it and may write to it. hl_page_read_begin() reads a page without holding it.
  *
  * Any thread may use a cache, whether it is a CPU (hotline/cpu.h) or not; no function
- * here may be called in a signal handler. A process may have many caches, also thousands.
+ * here may be called in a signal handler, and none is a cancellation point. A process may have many caches, also thousands.
  * The file belongs to the cache as long as it is open: what others write to it meanwhile
  * may or may not be seen.
  *
@@ -69,7 +69,7 @@ struct hl_pagecache_options {
 	size_t page_size;
 	/*
 	 * Bytes of memory for pages, rounded down to whole pages; one page at least. The
-	 * cache keeps 2 % more for itself at most. 0: half of what is free now, as the
+	 * cache keeps 3.3 % more for itself at most, less with larger pages. 0: half of what is free now, as the
 	 * system, the memory cgroup and RLIMIT_AS have it.
 	 */
 	size_t limit;

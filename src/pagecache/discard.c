@@ -30,11 +30,13 @@ static int write_zeroes(struct hl_pagecache *cache, uint64_t page)
 static int clear_in_file(struct hl_pagecache *cache, uint64_t page)
 {
 	off_t offset = (off_t)(page << cache->page_shift);
+	int state = hl_no_cancel(), rc = 0;
 
-	if (!fallocate(cache->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
-		       (off_t)hl_page_bytes(cache)))
-		return 0;
-	return errno == EOPNOTSUPP || errno == ENOSYS ? write_zeroes(cache, page) : -errno;
+	if (fallocate(cache->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+		      (off_t)hl_page_bytes(cache)))
+		rc = -errno;
+	hl_cancel_as_before(state);
+	return rc == -EOPNOTSUPP || rc == -ENOSYS ? write_zeroes(cache, page) : rc;
 }
 
 /* In the file, and for the next sync to make sure of. */

@@ -281,6 +281,23 @@ static inline uint32_t hl_frames_ever(const struct hl_pagecache *cache)
 	return atomic_load_explicit(&cache->n_ever, memory_order_relaxed);
 }
 
+/* ---- Cancellation ---- */
+
+/* A thread that was cancelled in the middle would leave frames that nobody can have: no function
+ * of the library is a cancellation point. */
+static inline int hl_no_cancel(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static inline void hl_cancel_as_before(int state)
+{
+	pthread_setcancelstate(state, NULL);
+}
+
 /* ---- table.c; searching is in table.h ---- */
 
 /* Makes the frame the page's; -EEXIST: the page has one. The caller has it exclusively. */

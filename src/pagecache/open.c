@@ -34,7 +34,12 @@ static int open_file(struct hl_pagecache *cache, const char *path)
 {
 	bool read_only = cache->flags & HL_PAGECACHE_READ_ONLY;
 	int flags = O_CLOEXEC | (read_only ? O_RDONLY : O_RDWR);
+	struct stat about;
 
+	/* What would block, or do something, when it is opened. */
+	if (!stat(path, &about) &&
+	    (S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode) || S_ISSOCK(about.st_mode)))
+		return -EINVAL;
 	if (cache->flags & HL_PAGECACHE_CREATE)
 		flags |= O_CREAT;
 	if (!(cache->flags & HL_PAGECACHE_BUFFERED)) {
@@ -171,6 +176,8 @@ static int open_all(struct hl_pagecache *cache, const char *path,
 
 static void destroy(struct hl_pagecache *cache)
 {
+	int state = hl_no_cancel();
+
 	hl_flush_remove(cache);
 	hl_background_forget(cache);
 	hl_locals_free(cache);
@@ -180,10 +187,11 @@ static void destroy(struct hl_pagecache *cache)
 	hl_pageset_free(&cache->written);
 	hl_pageset_free(&cache->lost);
 	free(cache);
+	hl_cancel_as_before(state);
 }
 
-int hl_pagecache_open_by(struct hl_pagecache **out, const char *path,
-			 const struct hl_pagecache_options *options, const struct hl_io *io)
+static int make(struct hl_pagecache **out, const char *path,
+		const struct hl_pagecache_options *options, const struct hl_io *io)
 {
 	struct hl_pagecache_options all = options ? *options : (struct hl_pagecache_options){ 0 };
 	struct hl_pagecache *cache;
@@ -217,6 +225,16 @@ int hl_pagecache_open_by(struct hl_pagecache **out, const char *path,
 	return 0;
 }
 
+int hl_pagecache_open_by(struct hl_pagecache **out, const char *path,
+			 const struct hl_pagecache_options *options, const struct hl_io *io)
+{
+	int state = hl_no_cancel();
+	int rc = make(out, path, options, io);
+
+	hl_cancel_as_before(state);
+	return rc;
+}
+
 int hl_pagecache_open(struct hl_pagecache **out, const char *path,
 		      const struct hl_pagecache_options *options)
 {
@@ -242,11 +260,13 @@ static bool any_fixed(const struct hl_pagecache *cache)
 
 int hl_pagecache_close(struct hl_pagecache *cache)
 {
-	int rc;
+	int state, rc;
 
 	if (!hl_cache_is_ours(cache))
 		return -ECHILD;
+	state = hl_no_cancel();
 	hl_background_forget(cache); /* which fixes pages to read them */
+	hl_cancel_as_before(state);
 	if (any_fixed(cache))
 		return -EBUSY;
 	rc = hl_pagecache_sync(cache);

@@ -90,11 +90,13 @@ static void forget_parent(void)
 static void run(int fd, struct hl_io_request *request, unsigned n)
 {
 	struct job job = { .fd = fd, .request = request, .n = n };
+	int state;
 
 	if (n == 1) {
 		hl_io_one(fd, request);
 		return;
 	}
+	state = hl_no_cancel();
 	pthread_mutex_lock(&lock);
 	forget_parent();
 	job.after = jobs;
@@ -107,6 +109,7 @@ static void run(int fd, struct hl_io_request *request, unsigned n)
 	while (job.done < job.n)
 		pthread_cond_wait(&finished, &lock);
 	pthread_mutex_unlock(&lock);
+	hl_cancel_as_before(state);
 }
 
 /* ---- Around fork ---- */

@@ -25,22 +25,26 @@ static ssize_t call(int fd, const struct hl_io_request *request)
 
 void hl_io_one(int fd, struct hl_io_request *request)
 {
+	int state = hl_no_cancel();
 	ssize_t rc;
 
 	do {
 		rc = call(fd, request);
 	} while (rc < 0 && errno == EINTR);
 	request->result = rc < 0 ? -errno : rc;
+	hl_cancel_as_before(state);
 }
 
 int hl_io_sync(int fd)
 {
-	int rc;
+	int state = hl_no_cancel(), rc;
 
 	do {
 		rc = fdatasync(fd);
 	} while (rc && errno == EINTR);
-	return rc ? -errno : 0;
+	rc = rc ? -errno : 0;
+	hl_cancel_as_before(state);
+	return rc;
 }
 
 #if HL_HAVE_URING

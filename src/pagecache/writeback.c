@@ -127,6 +127,7 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 		     unsigned n)
 {
 	int error[HL_BATCH], first = 0;
+	int state = hl_no_cancel(); /* for what the program is asked */
 	unsigned cleaned = 0, may = ask(cache, frame, n, error);
 
 	hl_sort_by_page(frame, may);
@@ -141,6 +142,7 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 			first = error[i];
 	}
 	hl_count_add(local, HL_CLEANED, cleaned);
+	hl_cancel_as_before(state);
 	return first;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -181,6 +182,13 @@ static void what_cannot_be_is_refused(void **state)
 			 -EINVAL);
 	assert_int_equal(hl_pagecache_open(&none, "/nowhere/at/all", NULL), -ENOENT);
 	assert_int_equal(hl_pagecache_open(&none, ".", NULL), -EISDIR);
+	assert_int_equal(hl_pagecache_open(&none, "/dev/null", NULL), -EINVAL);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(hl_pagecache_open(
+				 &none, path,
+				 &(struct hl_pagecache_options){ .flags = HL_PAGECACHE_READ_ONLY }),
+			 -EINVAL);
 }
 
 static void a_read_only_cache_writes_nothing(void **state)
@@ -646,6 +654,7 @@ static void a_child_of_fork_gets_errors_and_the_parent_is_unharmed(void **state)
 {
 	struct hl_pagecache_stats now;
 	struct hl_page_read read;
+	unsigned char there;
 	void *data, *mine;
 	pid_t pid;
 	int status;
@@ -672,6 +681,8 @@ static void a_child_of_fork_gets_errors_and_the_parent_is_unharmed(void **state)
 			   hl_pagecache_holders(cache, NULL, NULL) != -ECHILD ||
 			   hl_pagecache_get_stats(cache, &now) != -ECHILD;
 
+		/* The pages are not there, so they cannot be changed under the parent. */
+		bad |= mincore(mine, PAGE, &there) != -1 || errno != ENOMEM;
 		/* It can have its own. */
 		bad |= hl_pagecache_open(&own, path,
 					 &(struct hl_pagecache_options){

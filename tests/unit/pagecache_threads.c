@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -423,6 +425,96 @@ static void thousands_of_threads_one_after_the_other_leave_nothing_behind(void *
 	close_cache();
 }
 
+/* ---- Who is cancelled or interrupted ---- */
+
+/* Does everything, and must get to its end though it is cancelled from the beginning. */
+static void *do_everything(void *flags)
+{
+	const struct hl_pagecache_options options = { .limit = 20 * PAGE,
+						      .pages = 100,
+						      .flags = (unsigned)(uintptr_t)flags };
+	struct hl_pagecache *own;
+	struct hl_pagecache_stats now;
+	uint64_t page[10];
+	void *data[10];
+	int rc = hl_pagecache_open(&own, path, &options);
+
+	for (uint64_t i = 0; i < 10; i++)
+		page[i] = 7 * i;
+	for (unsigned round = 0; round < 3 && !rc; round++) {
+		rc = hl_page_fix_many(own, page, 10, HL_PAGE_EXCLUSIVE, data);
+		for (unsigned i = 0; i < 10 && !rc; i++) {
+			hl_page_dirty(own, data[i]);
+			rc = hl_page_unfix(own, data[i]);
+		}
+		for (uint64_t i = 0; i < 100 && !rc; i++) {
+			rc = hl_page_fix(own, i, i % 2, &data[0]);
+			rc = rc ? rc : hl_page_unfix(own, data[0]);
+		}
+		rc = rc ? rc : hl_pagecache_sync(own);
+		rc = rc ? rc : hl_pagecache_discard(own, 10, 30);
+		rc = rc ? rc : hl_pagecache_prefetch(own, 10, 10);
+		rc = rc ? rc : hl_pagecache_grow(own, 110 + round);
+		rc = rc ? rc : hl_pagecache_resize(own, 5 * PAGE);
+		rc = rc ? rc : hl_pagecache_resize(own, 20 * PAGE);
+		rc = rc ? rc : hl_pagecache_get_stats(own, &now);
+	}
+	return (void *)(intptr_t)(rc ? rc : hl_pagecache_close(own));
+}
+
+static _Atomic(int) came_through;
+
+static void *do_everything_cancelled(void *flags)
+{
+	pthread_cancel(pthread_self());
+	if (!do_everything(flags))
+		came_through++;
+	pthread_testcancel();
+	return NULL;
+}
+
+static const unsigned ways[] = { 0, HL_PAGECACHE_BUFFERED, HL_PAGECACHE_NO_URING };
+
+static void no_function_is_a_cancellation_point(void **state)
+{
+	(void)state;
+	came_through = 0;
+	for (unsigned k = 0; k < 3; k++) {
+		void *rc;
+
+		pthread_join(start(do_everything_cancelled, (void *)(uintptr_t)ways[k]), &rc);
+		assert_ptr_equal(rc, PTHREAD_CANCELED);
+	}
+	assert_int_equal(came_through, 3);
+}
+
+static _Atomic(unsigned long) signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void signals_that_interrupt_system_calls_do_no_harm(void **state)
+{
+	/* Without SA_RESTART. */
+	const struct sigaction action = { .sa_handler = count_signal };
+	const struct itimerval often = { { 0, 300 }, { 0, 300 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction before;
+
+	(void)state;
+	signals = 0;
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	do {
+		for (unsigned k = 0; k < 3; k++)
+			assert_null(do_everything((void *)(uintptr_t)ways[k]));
+	} while (signals < 20);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+}
+
 /* ---- Who forks ---- */
 
 static _Atomic(bool) enough;
@@ -568,6 +660,8 @@ int main(void)
 		TEST(a_cache_can_be_closed_while_threads_end_that_used_it),
 		TEST(pages_of_a_thread_that_ended_can_be_unfixed_as_it_ends),
 		TEST(thousands_of_threads_one_after_the_other_leave_nothing_behind),
+		TEST(no_function_is_a_cancellation_point),
+		TEST(signals_that_interrupt_system_calls_do_no_harm),
 		TEST(forks_in_the_middle_of_everything_harm_nobody),
 		TEST(a_child_of_a_child_can_do_it_too),
 	};
