@@ -56,12 +56,18 @@ static void describe(struct bench_experiment *experiment, const struct bench_mac
 		MISS(pages_mapped_pread, PAGES_RANDOM, PAGES_IN_RAM, 1),
 		MISS(pages_pool, PAGES_RANDOM, PAGES_IN_RAM, 1),
 	};
+	static const struct pages_row in_a_row[] = {
+		MISS(pages_hotline, PAGES_IN_A_ROW, PAGES_ON_DISK, 1),
+		MISS(pages_blocks, PAGES_IN_A_ROW, PAGES_ON_DISK, 1),
+	};
 	const unsigned n = sizeof(random) / sizeof(random[0]);
 
 	(void)machine;
 	add(experiment, "random-1", "at random, one thread", 1, random, n);
 	add(experiment, "random-2", "at random, two threads", 2, random, n);
 	add(experiment, "zipf-2", "some pages more often than others, two threads", 2, zipf, n);
+	add(experiment, "in-a-row", "from the beginning to the end, one thread", 1, in_a_row,
+	    sizeof(in_a_row) / sizeof(in_a_row[0]));
 	add(experiment, "ram-1", "at random, the file in memory, one thread", 1, ram,
 	    sizeof(ram) / sizeof(ram[0]));
 	add(experiment, "ram-2", "at random, the file in memory, two threads", 2, ram,

@@ -53,8 +53,10 @@ static uint64_t *make_table(const struct pages_row *what, unsigned number)
 	for (unsigned i = 0; page && i < TABLE; i++) {
 		uint64_t random = next_random(&state);
 
-		page[i] = what->order == PAGES_ZIPF ? zipf(random, what->pages)
-						    : random % what->pages;
+		if (what->order == PAGES_ZIPF)
+			page[i] = zipf(random, what->pages);
+		else
+			page[i] = (what->order == PAGES_IN_A_ROW ? i : random) % what->pages;
 	}
 	return page;
 }

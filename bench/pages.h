@@ -55,9 +55,10 @@ extern const struct pages_peer pages_mapped_pread;
 extern const struct pages_peer pages_pread;
 extern const struct pages_peer pages_lmdb;
 extern const struct pages_peer pages_uring;
+extern const struct pages_peer pages_blocks;
 extern const struct pages_peer pages_swap;
 
-enum pages_order { PAGES_RANDOM, PAGES_ZIPF };
+enum pages_order { PAGES_RANDOM, PAGES_ZIPF, PAGES_IN_A_ROW };
 enum pages_place { PAGES_ON_DISK, PAGES_IN_RAM };
 
 struct pages_row {

@@ -46,7 +46,8 @@ EXPERIMENTS = {
     "pagecache-hit": ("O4", {"one-thread": "pages_per_second",
                              "two-threads": "pages_per_second"}),
     "pagecache-miss": ("O4", {name: "pages_per_second" for name in
-                              ("random-1", "random-2", "zipf-2", "ram-1", "ram-2")}),
+                              ("random-1", "random-2", "zipf-2", "in-a-row", "ram-1",
+                               "ram-2")}),
     "reclaim-batch": ("O4", {f"batches-of-{n}": "ns_per_page" for n in (1, 15, 31, 64, 512)}),
     "scan-resistance": ("O4", {"hot-set": "percent_of_hits"}),
     "swap-w-seq-mt": ("O1", {"one-thread": "megabytes_per_second",
@@ -81,6 +82,7 @@ ROWS = {
     ("pagecache-miss", "random-1"): ON_DISK,
     ("pagecache-miss", "random-2"): ON_DISK,
     ("pagecache-miss", "zipf-2"): ON_DISK,
+    ("pagecache-miss", "in-a-row"): ["blocks"],
     ("pagecache-miss", "ram-1"): IN_RAM,
     ("pagecache-miss", "ram-2"): IN_RAM,
     ("scan-resistance", "hot-set"): ["mutex-hash-lru", "pread"],
