@@ -52,22 +52,28 @@ static int discard_in_file(struct hl_pagecache *cache, uint64_t page)
 	return rc;
 }
 
-/* Fixes the page without reading it, makes it zeroes in the file and in memory. */
-static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
+/* Who only reads it from the device or writes it there is waited for. */
+static bool is_fixed(struct hl_pagecache *cache, uint64_t page)
 {
 	struct hl_frame *frame = hl_table_find(cache, page);
 	uint64_t word;
+
+	if (!frame || hl_frame_page(frame) != page)
+		return false;
+	word = atomic_load_explicit(&frame->word, memory_order_relaxed);
+	if (!(word & HL_FRAME_RESIDENT) || word & (HL_FRAME_EVICTING | HL_FRAME_WRITING))
+		return false;
+	return word & (HL_FRAME_EXCL | HL_FRAME_COUNT) ||
+	       (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame));
+}
+
+/* Fixes the page without reading it, makes it zeroes in the file and in memory. */
+static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
+{
+	struct hl_frame *frame;
 	void *data;
 	int rc;
 
-	if (frame && hl_frame_page(frame) == page) {
-		word = atomic_load_explicit(&frame->word, memory_order_relaxed);
-		/* Who only writes it is waited for. */
-		if (word & (HL_FRAME_EXCL | HL_FRAME_COUNT) && !(word & HL_FRAME_WRITING))
-			return -EBUSY;
-		if (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame))
-			return -EBUSY;
-	}
 	rc = hl_page_fix(cache, page, HL_PAGE_NEW, &data);
 	if (rc)
 		return rc == -EDEADLK ? -EBUSY : rc;
@@ -83,15 +89,17 @@ static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
 }
 
 /* No frame is needed for what is in none, so that a full disk, to which nothing can be written to make
- * room, can be made emptier. Who read it meanwhile has a frame for it by then. */
+ * room, can be made emptier. Who read it meanwhile has a frame for it by then, and is waited
+ * for, since the file has not got the page any more. */
 static int discard_page(struct hl_pagecache *cache, uint64_t page)
 {
-	if (!hl_table_has(cache, page)) {
-		int rc = discard_in_file(cache, page);
+	int rc;
 
-		if (rc || !hl_table_has(cache, page))
-			return rc;
-	}
+	if (hl_table_has(cache, page))
+		return is_fixed(cache, page) ? -EBUSY : discard_in_memory(cache, page);
+	rc = discard_in_file(cache, page);
+	if (rc || !hl_table_has(cache, page))
+		return rc;
 	return discard_in_memory(cache, page);
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/loop.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -305,6 +306,32 @@ static int read_it(void)
 	return 0;
 }
 
+/* A thread that has the page until it is wanted. */
+static void *hold_it(void *ready)
+{
+	void *data = fix(3, HL_PAGE_SHARED);
+
+	atomic_store((_Atomic(int) *)ready, 1);
+	while (!(atomic_load(&hl_table_find(cache, 3)->word) & HL_FRAME_WANT))
+		sched_yield();
+	unfix(data);
+	return NULL;
+}
+
+static pthread_t holder;
+
+static int have_it_held(void)
+{
+	static _Atomic(int) ready;
+
+	before_fallocate = NULL; /* once */
+	ready = 0;
+	assert_int_equal(pthread_create(&holder, NULL, hold_it, (void *)&ready), 0);
+	while (!ready)
+		sched_yield();
+	return 0;
+}
+
 static int cannot(void)
 {
 	return EOPNOTSUPP;
@@ -329,8 +356,20 @@ static void what_is_read_while_it_is_discarded_is_not_kept(void **state)
 	open_with(4, 10, 0, 0);
 	for (uint64_t page = 0; page < 10; page++)
 		put(page, 1);
+	assert_int_equal(hl_pagecache_resize(cache, PAGE), 0);
+	expect(5, 1);
+	assert_int_equal(hl_pagecache_resize(cache, 4 * PAGE), 0);
 	before_fallocate = read_it;
 	assert_int_equal(hl_pagecache_discard(cache, 3, 1), 0);
+	expect_zeroes(3);
+	put(3, 1);
+	/* Out of memory with it. */
+	assert_int_equal(hl_pagecache_resize(cache, PAGE), 0);
+	expect(5, 1);
+	assert_int_equal(hl_pagecache_resize(cache, 4 * PAGE), 0);
+	before_fallocate = have_it_held;
+	assert_int_equal(hl_pagecache_discard(cache, 3, 1), 0);
+	pthread_join(holder, NULL);
 	expect_zeroes(3);
 	close_cache();
 	open_with(4, 0, 0, 0);
