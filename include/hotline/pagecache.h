@@ -209,7 +209,10 @@ HL_API int hl_page_dirty(struct hl_pagecache *cache, void *data);
 HL_API int hl_page_fix_many(struct hl_pagecache *cache, const uint64_t *page, unsigned n,
 			    unsigned how, void **data);
 
-/* A page that is brought into memory while the program does something else. */
+/*
+ * A page that is brought into memory while the program does something else. A line, which the
+ * program and the library's thread hand to each other, and aligned so that it never lies on two.
+ */
 struct hl_page_request {
 	/* The caller's: set before hl_page_fix_begin(). */
 	uint64_t page;
@@ -227,7 +230,7 @@ struct hl_page_request {
 	void *frame;
 	unsigned prefetch;
 	int state;
-};
+} __attribute__((aligned(8 * sizeof(uint64_t))));
 
 /*
  * hl_page_fix_begin - begins to fix a page, and returns at once

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PENDING, DONE };
 
@@ -224,9 +225,10 @@ int hl_pagecache_prefetch(struct hl_pagecache *cache, uint64_t page, uint64_t n)
 	n = n < most ? n : most;
 	/* As much as one reads ahead at once. */
 	for (; n && !rc; page += HL_BATCH, n -= n < HL_BATCH ? n : HL_BATCH) {
-		request = calloc(1, sizeof(*request));
+		request = aligned_alloc(_Alignof(struct hl_page_request), sizeof(*request));
 		if (!request)
 			return -ENOMEM;
+		memset(request, 0, sizeof(*request));
 		request->cache = cache;
 		request->page = page;
 		request->prefetch = (unsigned)(n < HL_BATCH ? n : HL_BATCH);
