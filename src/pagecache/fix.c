@@ -210,7 +210,7 @@ int hl_page_unfix(struct hl_pagecache *cache, void *data)
 		return -EINVAL;
 	number = hl_frame_number(cache, frame);
 	local = hl_local_get(cache);
-	if (local && hl_pin_remove(local, number)) {
+	if (local && (hl_pin_remove_last(local, number) || hl_pin_remove(local, number))) {
 		hl_frame_released(cache, frame);
 		return 0;
 	}

@@ -325,9 +325,11 @@ void hl_frame_fill(struct hl_frame *frame);
 /* Sleeps until the word has changed from what it was, or others may have it. */
 void hl_frame_wait(struct hl_frame *frame, uint64_t word, uint64_t mark);
 /* A share is gone that was not in the word: wakes who waits for it, or for any frame. */
-void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame);
+static inline void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame);
 /* Wakes who sleeps on the word. */
 void hl_frame_wake(struct hl_frame *frame);
+/* Wakes who waits for any frame. */
+void hl_frame_wake_starving(struct hl_pagecache *cache);
 
 /* The word of a page that is used: what it was read for does not count. */
 static inline uint64_t hl_frame_used(uint64_t word, uint64_t mark)
@@ -378,6 +380,17 @@ static inline int hl_frame_try(struct hl_frame *frame, uint64_t page, unsigned h
 	return 0;
 }
 
+static inline void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame)
+{
+	/* FRAME_PIN_WAIT, pairs with hl_pins_wait() */
+	if (__builtin_expect(
+		    atomic_load_explicit(&frame->word, memory_order_seq_cst) & HL_FRAME_WAITERS, 0))
+		hl_frame_wake(frame);
+	/* FRAME_STARVE, pairs with wait_for_any() in frames.c */
+	if (__builtin_expect(atomic_load_explicit(&cache->starving, memory_order_seq_cst), 0))
+		hl_frame_wake_starving(cache);
+}
+
 /* ---- fix.c ---- */
 
 /* The calling thread has the page fixed by a share that there is already. One more cannot be waited
@@ -424,6 +437,35 @@ static inline void hl_frame_shared(struct hl_pagecache *cache, struct hl_local *
 	atomic_store_explicit(&frame->paid, paid, memory_order_relaxed);
 	if (paid > HL_PAID_LINE * atomic_load_explicit(&cache->n_locals, memory_order_relaxed))
 		hl_frame_spread(frame);
+}
+
+/* Entries at the end that are free, by whom nobody is beside. */
+static inline void hl_pins_trim(struct hl_local *local, uint32_t n)
+{
+	while (n && !atomic_load_explicit(&local->pin[n - 1], memory_order_relaxed))
+		n--;
+	atomic_store_explicit(&local->n_pins, n, memory_order_relaxed);
+}
+
+static inline bool hl_pin_clear(struct hl_local *local, uint32_t i, uint32_t frame)
+{
+	uint32_t pinned = frame + 1;
+
+	/* FRAME_PIN, pairs with hl_frame_gather(); FRAME_PIN_WAIT, with hl_pins_wait() */
+	return atomic_load_explicit(&local->pin[i], memory_order_relaxed) == pinned &&
+	       atomic_compare_exchange_strong_explicit(&local->pin[i], &pinned, 0,
+						       memory_order_seq_cst, memory_order_relaxed);
+}
+
+/* hl_pin_remove() of what was pinned last. */
+static inline bool hl_pin_remove_last(struct hl_local *local, uint32_t frame)
+{
+	uint32_t n = atomic_load_explicit(&local->n_pins, memory_order_relaxed);
+
+	if (!n || !hl_pin_clear(local, n - 1, frame))
+		return false;
+	hl_pins_trim(local, n - 1);
+	return true;
 }
 
 /* Shares a frame by the thread's own line, if its word allows it; false: by the word then. */

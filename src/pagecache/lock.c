@@ -46,22 +46,17 @@ void hl_frame_wake(struct hl_frame *frame)
 	hl_futex_wake(gate(frame));
 }
 
+void hl_frame_wake_starving(struct hl_pagecache *cache)
+{
+	atomic_fetch_add_explicit(&cache->released, 1, memory_order_seq_cst);
+	hl_futex_wake((uint32_t *)&cache->released);
+}
+
 /* FRAME_STARVE, pairs with wait_for_any() in frames.c */
 static void tell_the_starving(struct hl_pagecache *cache)
 {
-	if (__builtin_expect(atomic_load_explicit(&cache->starving, memory_order_seq_cst), 0)) {
-		atomic_fetch_add_explicit(&cache->released, 1, memory_order_seq_cst);
-		hl_futex_wake((uint32_t *)&cache->released);
-	}
-}
-
-void hl_frame_released(struct hl_pagecache *cache, struct hl_frame *frame)
-{
-	/* FRAME_PIN_WAIT, pairs with hl_pins_wait() */
-	if (__builtin_expect(
-		    atomic_load_explicit(&frame->word, memory_order_seq_cst) & HL_FRAME_WAITERS, 0))
-		hl_frame_wake(frame);
-	tell_the_starving(cache);
+	if (__builtin_expect(atomic_load_explicit(&cache->starving, memory_order_seq_cst), 0))
+		hl_frame_wake_starving(cache);
 }
 
 void hl_frame_unshare(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t less)

@@ -65,31 +65,13 @@ bool hl_pin_has(const struct hl_local *local, uint32_t frame)
 	return false;
 }
 
-/* Entries at the end that are free, by whom nobody is beside. */
-static void trim(struct hl_local *local, uint32_t n)
-{
-	while (n && !atomic_load_explicit(&local->pin[n - 1], memory_order_relaxed))
-		n--;
-	atomic_store_explicit(&local->n_pins, n, memory_order_relaxed);
-}
-
-static bool clear(struct hl_local *local, uint32_t i, uint32_t frame)
-{
-	uint32_t pinned = frame + 1;
-
-	/* FRAME_PIN, pairs with hl_frame_gather(); FRAME_PIN_WAIT, with hl_pins_wait() */
-	return atomic_load_explicit(&local->pin[i], memory_order_relaxed) == pinned &&
-	       atomic_compare_exchange_strong_explicit(&local->pin[i], &pinned, 0,
-						       memory_order_seq_cst, memory_order_relaxed);
-}
-
 bool hl_pin_remove(struct hl_local *local, uint32_t frame)
 {
 	uint32_t n = atomic_load_explicit(&local->n_pins, memory_order_relaxed);
 
 	for (uint32_t i = n; i--;) {
-		if (clear(local, i, frame)) {
-			trim(local, n);
+		if (hl_pin_clear(local, i, frame)) {
+			hl_pins_trim(local, n);
 			return true;
 		}
 	}
@@ -104,9 +86,9 @@ bool hl_pin_remove_any(struct hl_pagecache *cache, uint32_t frame)
 	for (struct hl_local *local = hl_locals_of(cache); local && !removed;
 	     local = local->next_of_cache) {
 		for (uint32_t i = 0; i < HL_PINS && !removed; i++)
-			removed = clear(local, i, frame);
+			removed = hl_pin_clear(local, i, frame);
 		if (removed && !local->thread)
-			trim(local, HL_PINS);
+			hl_pins_trim(local, HL_PINS);
 	}
 	pthread_mutex_unlock(&hl_pc_registry);
 	return removed;
