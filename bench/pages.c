@@ -22,6 +22,7 @@ struct reader {
 	const struct pages_row *what;
 	uint64_t *page; /* TABLE of them */
 	uint64_t loops;
+	uint64_t fill; /* pages to read before, so that with others' all memory is used */
 	int processor;
 	int rc;
 	uint64_t begun, ended;
@@ -89,8 +90,8 @@ static int warm_up(const struct reader *reader)
 
 	for (uint64_t page = 0; what->limit >= what->pages && page < what->pages && !rc; page++)
 		rc = what->peer->read(&page, 1, &sum);
-	if (!rc && what->limit < what->pages) /* all memory has been used */
-		rc = read_pages(reader, 2 * what->limit);
+	if (!rc && what->limit < what->pages)
+		rc = read_pages(reader, reader->fill);
 	return rc ? rc : read_pages(reader, reader->loops / 4 + BENCH_PAGES_AT_ONCE);
 }
 
@@ -120,6 +121,7 @@ static int start_all(struct reader *reader, pthread_t *thread, const struct benc
 			.what = what,
 			.page = make_table(what, i),
 			.loops = (run->loops / run->threads / what->at_once + 1) * what->at_once,
+			.fill = what->limit * 3 / 2 / run->threads,
 			.processor = run->processor[i],
 		};
 		if (!reader[i].page)
