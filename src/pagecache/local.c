@@ -368,7 +368,8 @@ static void list(struct listing *listing, const struct hl_local *local, uint32_t
 	struct hl_page_holder holder;
 	uint64_t word;
 
-	if (!held)
+	/* A pin may be of who is about to see that the page is gone. */
+	if (!held || hl_frame_page(frame) == HL_NO_PAGE)
 		return;
 	word = atomic_load_explicit(&frame->word, memory_order_relaxed);
 	holder = (struct hl_page_holder){

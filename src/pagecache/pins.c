@@ -134,6 +134,9 @@ int hl_frame_try_spread(struct hl_pagecache *cache, struct hl_frame *frame, uint
 		return -EAGAIN;
 	if (hl_frame_page(frame) != page)
 		return -ESTALE;
+	/* Those who read it are not disturbed for nothing. */
+	if (hl_pins_have(cache, frame))
+		return -EAGAIN;
 	/* EVICTING: nobody is to take it for a page that somebody has fixed. */
 	next = hl_frame_used(word, mark) | HL_FRAME_EXCL | HL_FRAME_EVICTING;
 	/* FRAME_PIN, pairs with hl_pin() */
