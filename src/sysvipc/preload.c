@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The System V functions, in the place of the C library's. -1 and errno on failure.
+ */
+#include "sem.h"
+
+#include <stdarg.h>
+
+#include <hotline/api.h>
+
+static int answer(int result)
+{
+	if (__builtin_expect(result >= 0, 1))
+		return result;
+	errno = -result;
+	return -1;
+}
+
+HL_API int semget(key_t key, int n, int flags)
+{
+	return answer(hl_sem_get(key, n, flags));
+}
+
+HL_API int semop(int id, struct sembuf *ops, size_t n)
+{
+	return answer(hl_sem_op(id, ops, n, NULL));
+}
+
+HL_API int semtimedop(int id, struct sembuf *ops, size_t n, const struct timespec *timeout)
+{
+	return answer(hl_sem_op(id, ops, n, timeout));
+}
+
+HL_API int semctl(int id, int sem, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	/* union semun, whose largest member is a pointer; not every command is given one. */
+	va_start(list, command);
+	arg = va_arg(list, void *);
+	va_end(list);
+	return answer(hl_sem_ctl(id, sem, command, arg));
+}
