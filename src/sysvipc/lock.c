@@ -49,7 +49,7 @@ enum hl_ipc_taken hl_ipc_lock_slowly(struct hl_ipc_lock *lock, struct hl_ipc_hol
 		}
 		if (tid == (uint32_t)thread->tid) {
 			if (holding->held_before == lock) {
-				hl_ipc_unvouch(thread, holding->vouched_before);
+				hl_ipc_lock_forgo(holding);
 				return HL_IPC_NOT_TAKEN;
 			}
 			/* It had our id, and is gone. */

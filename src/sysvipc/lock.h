@@ -32,9 +32,9 @@ enum hl_ipc_taken {
 
 enum hl_ipc_taken hl_ipc_lock_slowly(struct hl_ipc_lock *lock, struct hl_ipc_holding *holding);
 
-/* In a signal handler that interrupts a holder it fails, at once. */
-static inline enum hl_ipc_taken hl_ipc_lock(struct hl_ipc_lock *lock,
-					    struct hl_ipc_holding *holding)
+/* The first half of hl_ipc_lock(), which does not wait: whether the lock was free. If it was not,
+ * hl_ipc_lock_slowly() or hl_ipc_lock_forgo() follows. */
+static inline bool hl_ipc_lock_try(struct hl_ipc_lock *lock, struct hl_ipc_holding *holding)
 {
 	struct hl_ipc_thread *thread = hl_ipc_thread();
 	uint32_t nobody = 0;
@@ -45,10 +45,21 @@ static inline enum hl_ipc_taken hl_ipc_lock(struct hl_ipc_lock *lock,
 	thread->held = lock;
 	holding->vouched_before = hl_ipc_vouch(thread, &lock->word);
 	/* OBJECT_LOCK, pairs with hl_ipc_unlock(): what the last holder wrote is seen. */
-	if (__builtin_expect(atomic_compare_exchange_strong_explicit(
-				     &lock->word, &nobody, (uint32_t)thread->tid,
-				     memory_order_acquire, memory_order_relaxed),
-			     1))
+	return atomic_compare_exchange_strong_explicit(&lock->word, &nobody, (uint32_t)thread->tid,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void hl_ipc_lock_forgo(struct hl_ipc_holding *holding)
+{
+	hl_ipc_unvouch(holding->thread, holding->vouched_before);
+	holding->thread->held = holding->held_before;
+}
+
+/* In a signal handler that interrupts a holder it fails, at once. */
+static inline enum hl_ipc_taken hl_ipc_lock(struct hl_ipc_lock *lock,
+					    struct hl_ipc_holding *holding)
+{
+	if (__builtin_expect(hl_ipc_lock_try(lock, holding), 1))
 		return HL_IPC_TAKEN;
 	return hl_ipc_lock_slowly(lock, holding);
 }
@@ -57,8 +68,7 @@ static inline void hl_ipc_unlock(struct hl_ipc_lock *lock, struct hl_ipc_holding
 {
 	/* OBJECT_LOCK */
 	atomic_store_explicit(&lock->word, 0, memory_order_release);
-	hl_ipc_unvouch(holding->thread, holding->vouched_before);
-	holding->thread->held = holding->held_before;
+	hl_ipc_lock_forgo(holding);
 }
 
 #endif

@@ -221,6 +221,8 @@ static void publish(struct hl_ipc_object *object, enum hl_ipc_type type, int32_t
 	object->id = id;
 	object->key = key;
 	object->n = n;
+	if (hl_ipc_kinds[type]->opened)
+		hl_ipc_kinds[type]->opened(object);
 	if (old)
 		retire_locked(old);
 	/* OBJECT_PUBLISHED */
@@ -514,7 +516,9 @@ static int check_existing(struct hl_ipc_object *object, int flags, uint64_t n)
 	if (flags & IPC_CREAT && flags & IPC_EXCL)
 		return -EEXIST;
 	err = hl_ipc_kinds[object->type]->fits(object, n);
-	return err ? err : hl_ipc_check_access(object, asked);
+	if (err || hl_ipc_may(object, asked))
+		return err;
+	return hl_ipc_check_access(object, asked);
 }
 
 /* The object that has the key, by the directory, whose lock the caller has. -ENOENT. */

@@ -94,6 +94,7 @@ struct hl_ipc_object {
 	int32_t key;
 	uint8_t type;
 	bool writable; /* false: whoever writes to the mapping gets a fault */
+	uintptr_t fixed[4]; /* the type's own, by kind->opened() */
 
 	/* Written by any thread that finds .live changed: what was allowed when it was that. */
 	_Atomic(uint32_t) live;
@@ -117,6 +118,8 @@ struct hl_ipc_kind {
 	uint64_t (*reserved)(uint64_t n);
 	/* Fills a new file, of zeroes but for the head, in. May be NULL. */
 	void (*init)(struct hl_ipc_perm *perm, uint64_t n);
+	/* Fills object->fixed in; everything else about the mapping is there. May be NULL. */
+	void (*opened)(struct hl_ipc_object *object);
 	/* 0, or the error for who asks for an object of @n that exists. */
 	int (*fits)(const struct hl_ipc_object *object, uint64_t n);
 };

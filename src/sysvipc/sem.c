@@ -32,6 +32,16 @@ static uint64_t reserved_for(uint64_t n)
 	return hl_sem_places(n).sleepers + HL_IPC_SLEEPERS_RESERVED;
 }
 
+static void opened(struct hl_ipc_object *object)
+{
+	struct hl_sem_places at = hl_sem_places(object->n);
+
+	object->fixed[HL_SEM_FIXED_ROWS] = (uintptr_t)object->perm + at.rows;
+	object->fixed[HL_SEM_FIXED_ROW_BYTES] = at.row_bytes;
+	object->fixed[HL_SEM_FIXED_PROCS] = (uintptr_t)object->perm + at.procs;
+	object->fixed[HL_SEM_FIXED_MOST_PROCS] = at.most_procs;
+}
+
 static int fits(const struct hl_ipc_object *object, uint64_t n)
 {
 	return n > object->n ? -EINVAL : 0;
@@ -40,6 +50,7 @@ static int fits(const struct hl_ipc_object *object, uint64_t n)
 const struct hl_ipc_kind hl_sem_kind = {
 	.bytes = bytes_for,
 	.reserved = reserved_for,
+	.opened = opened,
 	.fits = fits,
 };
 

@@ -106,6 +106,14 @@ static inline size_t hl_sem_stride(uint64_t n)
 
 struct hl_sem_places hl_sem_places(uint64_t n);
 
+/* What of it is in object->fixed. */
+enum {
+	HL_SEM_FIXED_ROWS,
+	HL_SEM_FIXED_ROW_BYTES,
+	HL_SEM_FIXED_PROCS,
+	HL_SEM_FIXED_MOST_PROCS,
+};
+
 static inline struct hl_sem_set *hl_sem_set(const struct hl_ipc_object *object)
 {
 	return (struct hl_sem_set *)object->perm;
@@ -188,6 +196,13 @@ struct hl_sem_try {
 struct hl_sem_try hl_sem_try(struct hl_ipc_object *object, const struct sembuf *ops, unsigned n,
 			     int32_t pid, int proc, int sleeper, struct hl_ipc_wakes *wakes);
 
+/*
+ * hl_sem_try_undo - one operation with an adjustment, if the lock is free and nobody sleeps
+ *
+ * Without the lock. Return: 0, or any error: it has to be done the long way.
+ */
+int hl_sem_try_undo(struct hl_ipc_object *object, const struct sembuf *op, int32_t pid);
+
 /* Stores a word and an adjustment, both or neither. @proc: or -1. */
 void hl_sem_store(struct hl_ipc_object *object, unsigned sem, uint64_t word, int proc, int undo);
 
@@ -196,11 +211,37 @@ void hl_sem_replay(struct hl_ipc_object *object, struct hl_ipc_wakes *wakes);
 
 /* semundo.c; under the lock. */
 
-_Atomic(int16_t) *hl_sem_undo(const struct hl_ipc_object *object, unsigned proc, unsigned sem);
-unsigned hl_sem_procs(const struct hl_ipc_object *object);
+/* @proc is below hl_sem_procs(), @sem below object->n. */
+static inline _Atomic(int16_t) *hl_sem_undo(const struct hl_ipc_object *object, unsigned proc,
+					    unsigned sem)
+{
+	return (_Atomic(int16_t) *)(object->fixed[HL_SEM_FIXED_ROWS] +
+				    proc * object->fixed[HL_SEM_FIXED_ROW_BYTES]) +
+	       sem;
+}
+
+static inline unsigned hl_sem_procs(const struct hl_ipc_object *object)
+{
+	uint32_t n = atomic_load_explicit(&hl_sem_set(object)->procs, memory_order_relaxed);
+
+	return n < object->fixed[HL_SEM_FIXED_MOST_PROCS]
+		       ? n
+		       : (unsigned)object->fixed[HL_SEM_FIXED_MOST_PROCS];
+}
+
+/* The slow half of hl_sem_own_proc(). */
+int hl_sem_make_proc(struct hl_ipc_object *object);
 
 /* The calling process's number, which it is given if it has none. -ENOSPC: there are too many. */
-int hl_sem_own_proc(struct hl_ipc_object *object);
+static inline int hl_sem_own_proc(struct hl_ipc_object *object, int32_t pid)
+{
+	/* The number plus one, with the pid of the process whose it is. */
+	uint64_t own = atomic_load_explicit(&object->own[0], memory_order_relaxed);
+
+	if (__builtin_expect(own >> 32 == (uint32_t)pid && (own & UINT32_MAX), 1))
+		return (int)(own & UINT32_MAX) - 1;
+	return hl_sem_make_proc(object);
+}
 
 /* Processes that have died, found without the lock. */
 #define HL_SEM_MOST_DEAD 64

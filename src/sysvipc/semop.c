@@ -333,17 +333,6 @@ static void calm_down(struct hl_ipc_object *object, unsigned i)
 	atomic_store_explicit(&sem->word, word, memory_order_release);
 }
 
-static void excite(struct hl_ipc_object *object, const struct sembuf *ops, unsigned n)
-{
-	while (n--) {
-		_Atomic(uint64_t) *word = &hl_sem_at(object, ops[n].sem_num)->word;
-		uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
-
-		if (now & HL_SEM_CALM_MASK)
-			atomic_store_explicit(word, now & ~HL_SEM_CALM_MASK, memory_order_relaxed);
-	}
-}
-
 /* ---- Without the lock ---- */
 
 /* -EAGAIN: it has to wait; -EBUSY: it needs the lock. */
@@ -551,15 +540,14 @@ static void done(const struct call *call, struct hl_ipc_holding *holding, bool f
 	}
 	if (call->n == 1 && !call->undo)
 		calm_down(object, call->ops[0].sem_num);
-	else if (call->n > 1)
-		excite(object, call->ops, call->n);
 	hl_sem_unlock(object, holding);
 }
 
 /* The number of this process in the set, under the lock; room is made if there is none. */
 static int own_proc(struct hl_ipc_object *object, struct hl_ipc_holding *holding)
 {
-	int proc = hl_sem_own_proc(object);
+	int32_t pid = holding->thread->pid;
+	int proc = hl_sem_own_proc(object, pid);
 	struct hl_sem_dead dead;
 
 	if (proc != -ENOSPC)
@@ -569,7 +557,7 @@ static int own_proc(struct hl_ipc_object *object, struct hl_ipc_holding *holding
 	if (hl_sem_lock(object, holding))
 		return -EINTR;
 	hl_sem_bury(object, &dead);
-	return hl_sem_own_proc(object);
+	return hl_sem_own_proc(object, pid);
 }
 
 /* Applies what dead processes owe to the semaphore. Return: whether there was any. */
@@ -640,7 +628,7 @@ static int try_locked(const struct call *call, bool *may_spin)
 static int op_slowly(const struct call *call)
 {
 	const struct sembuf *op = call->ops;
-	bool alone = call->n == 1 && !(call->undo && op->sem_op), may_spin = true;
+	bool alone = call->n == 1 && !call->undo, may_spin = true;
 	int err;
 
 	for (;;) {
@@ -718,27 +706,33 @@ static int read_timeout(const struct timespec *timeout, int64_t *until)
 
 int hl_sem_op(int id, struct sembuf *ops, size_t n, const struct timespec *timeout)
 {
-	struct hl_ipc_object *object;
-	int64_t until = INT64_MAX;
+	struct call call = { .until = INT64_MAX, .n = 1 };
 	struct sembuf op;
 	int err;
 
-	if (n == 1 && !timeout && !hl_user_readable(ops, sizeof(op)) &&
-	    !hl_ipc_find(HL_IPC_SEM, id, &object)) {
-		op = *ops;
-		if (op.sem_num < object->n && !(op.sem_flg & SEM_UNDO) &&
-		    hl_ipc_may(object, op.sem_op ? 02 : 04)) {
-			err = try_free(hl_sem_at(object, op.sem_num), &op,
-				       atomic_load_explicit(&hl_ipc_self()->pid,
-							    memory_order_relaxed));
-			if (__builtin_expect(!err, 1))
-				return 0;
-		}
-	}
 	if (timeout) {
-		err = read_timeout(timeout, &until);
+		err = read_timeout(timeout, &call.until);
 		if (err)
 			return err;
 	}
-	return op_many(id, ops, n, until);
+	if (n != 1)
+		return op_many(id, ops, n, call.until);
+	if (hl_user_readable(ops, sizeof(op)))
+		return -EFAULT;
+	op = *ops;
+	err = hl_ipc_find(HL_IPC_SEM, id, &call.object);
+	if (err)
+		return err;
+	if (op.sem_num >= call.object->n)
+		return -EFBIG;
+	if (!hl_ipc_may(call.object, op.sem_op ? 02 : 04))
+		return -EACCES;
+	call.pid = atomic_load_explicit(&hl_ipc_self()->pid, memory_order_relaxed);
+	call.undo = op.sem_op && op.sem_flg & SEM_UNDO;
+	err = call.undo ? hl_sem_try_undo(call.object, &op, call.pid)
+			: try_free(hl_sem_at(call.object, op.sem_num), &op, call.pid);
+	if (!err)
+		return 0;
+	call.ops = &op;
+	return op_slowly(&call);
 }

@@ -14,6 +14,8 @@
  */
 #include "sem.h"
 
+#include "clock.h"
+
 #include <limits.h>
 
 /* In .journal: the changes are in the far place. */
@@ -40,20 +42,25 @@ static struct hl_sem_change *room_for(struct hl_ipc_object *object, unsigned n)
 	return far_changes(object);
 }
 
-static void carry_out(struct hl_ipc_object *object, const struct hl_sem_change *changes, unsigned n)
+/* Each field is read once, and checked: it is in the file. */
+static void carry_out(struct hl_ipc_object *object, const volatile struct hl_sem_change *changes,
+		      unsigned n)
 {
-	unsigned i;
+	char *first = (char *)hl_sem_at(object, 0);
+	size_t stride = hl_sem_stride(object->n);
+	unsigned procs = hl_sem_procs(object), i;
+	uint64_t sems = object->n;
 
 	for (i = 0; i < n; i++) {
-		struct hl_sem_change change = *(const volatile struct hl_sem_change *)&changes[i];
+		unsigned sem = changes[i].sem, proc = changes[i].proc;
 
-		if (change.sem >= object->n)
+		if (sem >= sems)
 			continue;
-		if (change.proc && change.proc <= hl_sem_procs(object))
-			atomic_store_explicit(hl_sem_undo(object, change.proc - 1u, change.sem),
-					      change.undo, memory_order_relaxed);
-		atomic_store_explicit(&hl_sem_at(object, change.sem)->word, change.word,
-				      memory_order_relaxed);
+		if (proc && proc <= procs)
+			atomic_store_explicit(hl_sem_undo(object, proc - 1, sem), changes[i].undo,
+					      memory_order_relaxed);
+		atomic_store_explicit(&((struct hl_sem *)(first + sem * stride))->word,
+				      changes[i].word, memory_order_relaxed);
 	}
 }
 
@@ -124,19 +131,35 @@ static int apply(const struct sembuf *op, int *value)
 	return 0;
 }
 
-/* One operation without adjustment, for the calling thread: one store is enough. */
-static struct hl_sem_try try_one(struct hl_ipc_object *object, const struct sembuf *op, int32_t pid)
+/* The adjustment that an operation leaves: 0 or -ERANGE. */
+static int adjust(const struct sembuf *op, int *undo)
+{
+	*undo -= op->sem_op;
+	return *undo < SHRT_MIN || *undo > SHRT_MAX ? -ERANGE : 0;
+}
+
+static int load_undo(const struct hl_ipc_object *object, int proc, unsigned sem)
+{
+	return atomic_load_explicit(hl_sem_undo(object, (unsigned)proc, sem), memory_order_relaxed);
+}
+
+/* One operation for the calling thread: without adjustment, one store is enough. */
+static inline struct hl_sem_try try_one(struct hl_ipc_object *object, const struct sembuf *op,
+					int32_t pid, int proc)
 {
 	struct hl_sem *sem = hl_sem_at(object, op->sem_num);
 	uint64_t word = hl_sem_hold(sem);
-	int value = (int)hl_sem_value(word);
+	int value = (int)hl_sem_value(word), undo = 0;
 	struct hl_sem_try result = { .err = apply(op, &value) };
 
+	if (!result.err && proc >= 0) {
+		undo = load_undo(object, proc, op->sem_num);
+		result.err = adjust(op, &undo);
+	}
 	if (result.err)
 		return result;
 	result.freed = op->sem_op > 0 || !value;
-	atomic_store_explicit(&sem->word, hl_sem_with(word, (unsigned)value, pid),
-			      memory_order_relaxed);
+	hl_sem_store(object, op->sem_num, hl_sem_with(word, (unsigned)value, pid), proc, undo);
 	return result;
 }
 
@@ -149,56 +172,88 @@ static struct hl_sem_change *change_of(struct hl_sem_change *changes, unsigned n
 	return NULL;
 }
 
+/* Room for the change of one more semaphore; its word is in *@word. */
+static struct hl_sem_change *begin_change(struct hl_ipc_object *object,
+					  struct hl_sem_change *change, unsigned sem,
+					  uint64_t *word)
+{
+	*word = hl_sem_hold(hl_sem_at(object, sem));
+	change->sem = (uint16_t)sem;
+	change->proc = 0;
+	return change;
+}
+
+static int change_undo(const struct hl_ipc_object *object, struct hl_sem_change *change,
+		       const struct sembuf *op, int proc)
+{
+	int undo = change->proc ? change->undo : load_undo(object, proc, op->sem_num);
+	int err = adjust(op, &undo);
+
+	change->undo = (int16_t)undo;
+	change->proc = (uint16_t)(proc + 1);
+	return err;
+}
+
 struct hl_sem_try hl_sem_try(struct hl_ipc_object *object, const struct sembuf *ops, unsigned n,
 			     int32_t pid, int proc, int sleeper, struct hl_ipc_wakes *wakes)
 {
+	/* Who uses several at once wants them under the lock the next time as well. */
+	uint64_t mine = HL_SEM_LOCKED | (uint64_t)(uint32_t)pid << HL_SEM_PID_SHIFT;
 	struct hl_sem_try result = { 0 };
 	struct hl_sem_change *changes;
 	uint64_t met = 0; /* semaphores, modulo 64 */
 	unsigned m = 0, i;
 
-	if (n == 1 && sleeper < 0 && !(ops->sem_flg & SEM_UNDO && ops->sem_op))
-		return try_one(object, ops, pid);
+	if (n == 1 && sleeper < 0)
+		return try_one(object, ops, pid, proc);
 	changes = room_for(object, n);
 	if (!changes)
 		return (struct hl_sem_try){ .err = -ENOMEM };
 	for (i = 0; i < n; i++) {
 		const struct sembuf *op = &ops[i];
-		uint64_t bit = UINT64_C(1) << op->sem_num % 64;
+		uint64_t bit = UINT64_C(1) << op->sem_num % 64, word;
 		struct hl_sem_change *change = NULL;
 		int value;
 
 		if (met & bit)
 			change = change_of(changes, m, op->sem_num);
-		if (!change) {
-			change = &changes[m++];
-			change->word = hl_sem_hold(hl_sem_at(object, op->sem_num));
-			change->sem = op->sem_num;
-			change->proc = 0;
-			met |= bit;
-		}
-		value = (int)hl_sem_value(change->word);
+		if (change)
+			word = change->word;
+		else
+			change = begin_change(object, &changes[m++], op->sem_num, &word);
+		met |= bit;
+		value = (int)hl_sem_value(word);
 		result.err = apply(op, &value);
-		if (!result.err && op->sem_flg & SEM_UNDO && op->sem_op) {
-			int undo = change->proc ? change->undo
-						: atomic_load_explicit(hl_sem_undo(object,
-										   (unsigned)proc,
-										   op->sem_num),
-								       memory_order_relaxed);
-
-			undo -= op->sem_op;
-			if (undo < SHRT_MIN || undo > SHRT_MAX)
-				result.err = -ERANGE;
-			change->undo = (int16_t)undo;
-			change->proc = (uint16_t)(proc + 1);
-		}
+		if (!result.err && op->sem_flg & SEM_UNDO && op->sem_op)
+			result.err = change_undo(object, change, op, proc);
 		if (result.err) {
 			result.blocked = i;
 			return result;
 		}
 		result.freed |= op->sem_op > 0 || !value;
-		change->word = hl_sem_with(change->word, (unsigned)value, pid);
+		change->word = mine | (unsigned)value;
 	}
 	decide(object, changes, m, (uint32_t)(sleeper + 1), wakes);
 	return result;
+}
+
+int hl_sem_try_undo(struct hl_ipc_object *object, const struct sembuf *op, int32_t pid)
+{
+	uint64_t own = atomic_load_explicit(&object->own[0], memory_order_relaxed);
+	struct hl_sem_set *set = hl_sem_set(object);
+	struct hl_ipc_holding holding;
+	int err = -EBUSY;
+
+	if (own >> 32 != (uint32_t)pid || !(own & UINT32_MAX))
+		return -EBUSY;
+	if (!hl_ipc_lock_try(&set->perm.lock, &holding)) {
+		hl_ipc_lock_forgo(&holding);
+		return -EBUSY;
+	}
+	if (!atomic_load_explicit(&set->asleep, memory_order_relaxed) && !hl_ipc_removed(object))
+		err = try_one(object, op, pid, (int)(own & UINT32_MAX) - 1).err;
+	if (!err)
+		hl_sem_note_time(hl_sem_at(object, op->sem_num), hl_ipc_seconds());
+	hl_ipc_unlock(&set->perm.lock, &holding);
+	return err;
 }

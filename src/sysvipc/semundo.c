@@ -17,24 +17,9 @@
 /* Sets in which this process has had a place, by their index. */
 static _Atomic(int) lowest = HL_IPC_INDEXES, highest = -1;
 
-unsigned hl_sem_procs(const struct hl_ipc_object *object)
-{
-	uint32_t n = atomic_load_explicit(&hl_sem_set(object)->procs, memory_order_relaxed);
-	size_t most = hl_sem_places(object->n).most_procs;
-
-	return n < most ? n : (unsigned)most;
-}
-
 static struct hl_sem_proc *proc_at(const struct hl_ipc_object *object, unsigned proc)
 {
-	return (struct hl_sem_proc *)((char *)object->perm + hl_sem_places(object->n).procs) + proc;
-}
-
-_Atomic(int16_t) *hl_sem_undo(const struct hl_ipc_object *object, unsigned proc, unsigned sem)
-{
-	struct hl_sem_places at = hl_sem_places(object->n);
-
-	return (_Atomic(int16_t) *)((char *)object->perm + at.rows + proc * at.row_bytes) + sem;
+	return (struct hl_sem_proc *)object->fixed[HL_SEM_FIXED_PROCS] + proc;
 }
 
 static int load_undo(const struct hl_ipc_object *object, unsigned proc, unsigned sem)
@@ -50,7 +35,7 @@ static void note_index(int index)
 		atomic_store_explicit(&highest, index, memory_order_relaxed);
 }
 
-/* The number in object->own[0], with the pid whose it is. */
+/* What hl_sem_own_proc() looks at. */
 static int remembered(const struct hl_ipc_object *object, int32_t pid)
 {
 	uint64_t own = atomic_load_explicit(&object->own[0], memory_order_relaxed);
@@ -82,17 +67,14 @@ static unsigned look_for(const struct hl_ipc_object *object, int32_t pid, uint64
 	return free;
 }
 
-int hl_sem_own_proc(struct hl_ipc_object *object)
+int hl_sem_make_proc(struct hl_ipc_object *object)
 {
 	const struct hl_ipc_self *self = hl_ipc_self();
 	int32_t pid = atomic_load_explicit(&self->pid, memory_order_relaxed);
 	struct hl_sem_places at = hl_sem_places(object->n);
-	int known = remembered(object, pid);
 	struct hl_sem_proc *proc;
 	unsigned i;
 
-	if (__builtin_expect(known >= 0, 1))
-		return known;
 	i = look_for(object, pid, self->start);
 	if (i >= at.most_procs)
 		return -ENOSPC;
