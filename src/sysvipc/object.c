@@ -91,6 +91,7 @@ static void note_access(struct hl_ipc_object *object, uint32_t live)
 	if (!object->writable)
 		may &= ~02u;
 	atomic_store_explicit(&object->may, may, memory_order_relaxed);
+	atomic_store_explicit(&object->asker, hl_ipc_self()->pid, memory_order_relaxed);
 	atomic_store_explicit(&object->live, live, memory_order_relaxed);
 }
 
@@ -335,7 +336,8 @@ static int still(struct hl_ipc_object *object)
 
 	if (live == HL_IPC_REMOVED || live == HL_IPC_MAKING)
 		return -EINVAL;
-	if (live != atomic_load_explicit(&object->live, memory_order_relaxed))
+	if (live != atomic_load_explicit(&object->live, memory_order_relaxed) ||
+	    atomic_load_explicit(&object->asker, memory_order_relaxed) != hl_ipc_self()->pid)
 		note_access(object, live);
 	return 0;
 }

@@ -99,6 +99,7 @@ struct hl_ipc_object {
 	/* Written by any thread that finds .live changed: what was allowed when it was that. */
 	_Atomic(uint32_t) live;
 	_Atomic(uint32_t) may; /* of 04 (read) and 02 (alter) */
+	_Atomic(int32_t) asker; /* the process that was allowed it: a child asks anew */
 
 	/* Slots of sleepers behind which this process knows memory: see sleep.c. */
 	_Atomic(uint32_t) populated;
@@ -158,7 +159,9 @@ static inline int hl_ipc_find(enum hl_ipc_type type, int32_t id, struct hl_ipc_o
 	if (__builtin_expect(
 		    object && object->id == id &&
 			    atomic_load_explicit(&object->perm->live, memory_order_acquire) ==
-				    atomic_load_explicit(&object->live, memory_order_relaxed),
+				    atomic_load_explicit(&object->live, memory_order_relaxed) &&
+			    atomic_load_explicit(&object->asker, memory_order_relaxed) ==
+				    atomic_load_explicit(&hl_ipc_self()->pid, memory_order_relaxed),
 		    1)) {
 		*to = object;
 		return 0;
