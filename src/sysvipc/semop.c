@@ -490,7 +490,7 @@ static int look_after(const struct call *call, int slot, enum hl_ipc_slept slept
 	if (slept != HL_IPC_SLEPT_SIGNAL && !hl_ipc_removed(object))
 		tend(object, &dead, &wakes);
 	if (atomic_load_explicit(&sleeper->state, memory_order_relaxed) != HL_IPC_ASLEEP) {
-		result = atomic_load_explicit(&sleeper->result, memory_order_relaxed);
+		result = hl_ipc_sleeper_result(sleepers, slot);
 	} else if (hl_ipc_removed(object)) {
 		result = -EIDRM;
 	} else if (slept != HL_IPC_SLEPT_SLICE) {
@@ -507,14 +507,13 @@ static int look_after(const struct call *call, int slot, enum hl_ipc_slept slept
 static int sleep_until_done(const struct call *call, int slot)
 {
 	struct hl_ipc_sleepers *sleepers = hl_sem_sleepers(call->object);
-	struct hl_ipc_sleeper *sleeper = &sleepers->slots[slot];
 	int result;
 
 	for (;;) {
 		enum hl_ipc_slept slept = hl_ipc_sleep(sleepers, slot, call->until);
 
 		if (slept == HL_IPC_SLEPT_AWAKE) {
-			result = atomic_load_explicit(&sleeper->result, memory_order_relaxed);
+			result = hl_ipc_sleeper_result(sleepers, slot);
 			hl_ipc_sleeper_free(sleepers, slot);
 			return result;
 		}

@@ -159,7 +159,7 @@ void hl_ipc_sleeper_post(struct hl_ipc_sleepers *sleepers, int slot, int32_t res
 	struct hl_ipc_sleeper *sleeper = &sleepers->slots[slot];
 	_Atomic(uint32_t) *word = &sleepers->groups[slot / HL_IPC_GROUP].word;
 
-	atomic_store_explicit(&sleeper->result, result, memory_order_relaxed);
+	atomic_store_explicit(&sleeper->result, 1 - result, memory_order_relaxed);
 	/* SLEEPER_RESULT; the word changes under the lock alone. */
 	atomic_store_explicit(&sleeper->state, HL_IPC_AWAKE, memory_order_release);
 	atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + 1,
