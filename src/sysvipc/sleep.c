@@ -2,12 +2,12 @@
 /*
  * Memory ordering
  *
- * SLEEPER_RESULT: hl_ipc_sleeper_post() stores .result and what it did for the sleeper, then .state
+ * SLEEPER_RESULT: hl_ipc_sleeper_post() stores .kept and what it did for the sleeper, then .state
  *	with release, then the group's word with release; hl_ipc_sleep() loads the word with
  *	acquire, then .state with acquire. Who sees the new word sees that it is awake; who saw
  *	the old one is refused by the kernel, or is asleep by then and is woken. Without it a
  *	sleeper misses its only call.
- * SLEEPER_SLOT: the owner clears its bit of .used with release when it has read .result;
+ * SLEEPER_SLOT: the owner clears its bit of .used with release when it has read .kept;
  *	hl_ipc_sleeper_take() sets it with acquire. Without it the next owner's fields are
  *	overtaken by the last one's reads.
  */
@@ -159,7 +159,7 @@ void hl_ipc_sleeper_post(struct hl_ipc_sleepers *sleepers, int slot, int32_t res
 	struct hl_ipc_sleeper *sleeper = &sleepers->slots[slot];
 	_Atomic(uint32_t) *word = &sleepers->groups[slot / HL_IPC_GROUP].word;
 
-	atomic_store_explicit(&sleeper->result, 1 - result, memory_order_relaxed);
+	atomic_store_explicit(&sleeper->kept, 1 - result, memory_order_relaxed);
 	/* SLEEPER_RESULT; the word changes under the lock alone. */
 	atomic_store_explicit(&sleeper->state, HL_IPC_AWAKE, memory_order_release);
 	atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + 1,

@@ -24,14 +24,14 @@
 enum hl_ipc_sleeper_state {
 	HL_IPC_FREE,
 	HL_IPC_ASLEEP,
-	HL_IPC_AWAKE, /* .result says why; the owner has not gone yet */
+	HL_IPC_AWAKE, /* hl_ipc_sleeper_result() says why; the owner has not gone yet */
 };
 
 struct hl_ipc_sleeper {
 	/* Written by its owner under the lock; by who wakes it, the same; by the kernel. */
 	_Atomic(uint32_t) word; /* the thread's id, and FUTEX_OWNER_DIED */
 	_Atomic(uint32_t) state;
-	_Atomic(int32_t) result; /* see hl_ipc_sleeper_result() */
+	_Atomic(int32_t) kept; /* see hl_ipc_sleeper_result() */
 	_Atomic(int32_t) pid;
 	_Atomic(uint64_t) start;
 	_Atomic(uint64_t) ticket; /* who came first has the lower one */
@@ -100,20 +100,20 @@ enum hl_ipc_slept hl_ipc_sleep(struct hl_ipc_sleepers *sleepers, int slot, int64
 /*
  * hl_ipc_sleeper_result - what the one who woke it left, when it is awake
  *
- * Kept as one less what it is, so that the zeroes of a mapping that another thread has retired
- * meanwhile are told apart: -EIDRM.
+ * Kept as one less the result, so that the zeroes of a mapping that another thread has retired
+ * meanwhile, and what somebody scribbled, are told apart: -EIDRM.
  */
 static inline int32_t hl_ipc_sleeper_result(struct hl_ipc_sleepers *sleepers, int slot)
 {
-	int32_t kept = atomic_load_explicit(&sleepers->slots[slot].result, memory_order_relaxed);
+	int32_t kept = atomic_load_explicit(&sleepers->slots[slot].kept, memory_order_relaxed);
 
-	return kept ? 1 - kept : -EIDRM;
+	return kept >= 1 && kept <= 4096 ? 1 - kept : -EIDRM;
 }
 
 /* The owner needs the slot no more. */
 void hl_ipc_sleeper_free(struct hl_ipc_sleepers *sleepers, int slot);
 
-/* Under the lock: the sleeper's wait is over, with any @result but 1. It is woken by
+/* Under the lock: the sleeper's wait is over; @result is 0 or a negative errno value. It is woken by
  * hl_ipc_wake(). */
 void hl_ipc_sleeper_post(struct hl_ipc_sleepers *sleepers, int slot, int32_t result,
 			 struct hl_ipc_wakes *wakes);
