@@ -21,5 +21,8 @@ const struct bench_experiment *const bench_experiments[] = {
 	&bench_reclaim_batch,
 	&bench_scan_resistance,
 	&bench_swap_w_seq_mt,
+	&bench_ipc_perm,
+	&bench_ipc_latency,
+	&bench_ipc_scale,
 	NULL,
 };

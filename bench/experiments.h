@@ -24,6 +24,9 @@ extern const struct bench_experiment bench_pagecache_miss;
 extern const struct bench_experiment bench_reclaim_batch;
 extern const struct bench_experiment bench_scan_resistance;
 extern const struct bench_experiment bench_swap_w_seq_mt;
+extern const struct bench_experiment bench_ipc_perm;
+extern const struct bench_experiment bench_ipc_latency;
+extern const struct bench_experiment bench_ipc_scale;
 
 /* All of them, in the order in which they are listed and run; NULL at the end. */
 extern const struct bench_experiment *const bench_experiments[];

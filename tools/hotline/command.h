@@ -15,7 +15,9 @@ struct command {
 int bench_command(int argc, char **argv);
 int c2c_command(int argc, char **argv);
 int cc_command(int argc, char **argv);
+int ipc_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
+int run_command(int argc, char **argv);
 
 /* Exit statuses that all commands share. */
 #define STATUS_FINE	0

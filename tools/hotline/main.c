@@ -17,8 +17,10 @@ static const struct command commands[] = {
 	  bench_command },
 	{ "c2c", "runs a program and shows which cache lines its threads pass on", c2c_command },
 	{ "cc", "compiles a program so that `hotline c2c` can look into it", cc_command },
+	{ "ipc", "which programs Hotline's System V IPC covers, and what they left", ipc_command },
 	{ "layout", "which structures of a program waste or fight over cache lines",
 	  layout_command },
+	{ "run", "a program with Hotline's System V IPC in place of the kernel's", run_command },
 };
 
 #define N_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
