@@ -76,12 +76,12 @@ static uint32_t granted(const struct hl_ipc_perm *perm)
 	uint32_t mode = load(&perm->mode), uid = hl_sys_geteuid();
 
 	if (!uid)
-		return 06;
+		return 07;
 	if (uid == perm->cuid || uid == load(&perm->uid))
-		return mode >> 6 & 06;
+		return mode >> 6 & 07;
 	if (in_group(perm->cgid) || in_group(load(&perm->gid)))
-		return mode >> 3 & 06;
-	return mode & 06;
+		return mode >> 3 & 07;
+	return mode & 07;
 }
 
 static void note_access(struct hl_ipc_object *object, uint32_t live)

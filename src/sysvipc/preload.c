@@ -3,6 +3,7 @@
  * The System V functions, in the place of the C library's. -1 and errno on failure.
  */
 #include "sem.h"
+#include "shm.h"
 
 #include <stdarg.h>
 
@@ -41,4 +42,30 @@ HL_API int semctl(int id, int sem, int command, ...)
 	arg = va_arg(list, void *);
 	va_end(list);
 	return answer(hl_sem_ctl(id, sem, command, arg));
+}
+
+HL_API int shmget(key_t key, size_t bytes, int flags)
+{
+	return answer(hl_shm_get(key, bytes, flags));
+}
+
+HL_API void *shmat(int id, const void *at, int flags)
+{
+	void *got = hl_shm_at(id, at, flags);
+	int err = hl_sys_failed(got);
+
+	if (!err)
+		return got;
+	errno = -err;
+	return (void *)-1;
+}
+
+HL_API int shmdt(const void *at)
+{
+	return answer(hl_shm_dt(at));
+}
+
+HL_API int shmctl(int id, int command, struct shmid_ds *arg)
+{
+	return answer(hl_shm_ctl(id, command, arg));
 }

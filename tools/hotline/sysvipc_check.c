@@ -3,9 +3,8 @@
  * What of a program a preloaded library does not reach: programs without a dynamic linker,
  * with rights of their own, or that make system calls themselves.
  *
- * Calls that are made through syscall() or by an instruction are looked for in the code: the
- * number of one of the twelve, put where such a number has to be, a few instructions before. That
- * is a guess, and said to be one.
+ * Calls by an instruction are looked for in the code: the number of one of the twelve, put where
+ * such a number has to be, a few bytes before. That is a guess, and said to be one.
  */
 #include "sysvipc.h"
 
@@ -105,17 +104,11 @@ static void read_symbols(struct findings *f, Elf *elf, Elf_Scn *section, const G
 /* ---- What it calls by number ---- */
 
 #if defined(__x86_64__)
-static bool is_call(const unsigned char *code, size_t left, bool by_syscall)
+static bool called_near(const unsigned char *code, size_t left)
 {
-	/* syscall; call rel32 */
-	return by_syscall ? left >= 2 && code[0] == 0x0f && code[1] == 0x05
-			  : left >= 5 && code[0] == 0xe8;
-}
-
-static bool called_near(const unsigned char *code, size_t left, bool by_syscall)
-{
-	for (size_t i = 0; i < left && i < NEAR; i++) {
-		if (is_call(code + i, left - i, by_syscall))
+	for (size_t i = 0; i + 2 <= left && i < NEAR; i++) {
+		/* syscall */
+		if (code[i] == 0x0f && code[i + 1] == 0x05)
 			return true;
 		/* ret: another function begins. */
 		if (code[i] == 0xc3)
@@ -124,19 +117,18 @@ static bool called_near(const unsigned char *code, size_t left, bool by_syscall)
 	return false;
 }
 
-/* mov $number, %eax before the instruction, or into %edi before a call of syscall(). */
+/* mov $number, %eax a few instructions before. */
 static void scan(struct findings *f, const unsigned char *code, size_t bytes)
 {
 	for (size_t i = 0; i + 5 <= bytes; i++) {
-		bool into_eax = code[i] == 0xb8, into_edi = code[i] == 0xbf;
 		uint32_t number;
 
-		if (!into_eax && !(into_edi && f->by_number))
+		if (code[i] != 0xb8)
 			continue;
 		memcpy(&number, code + i + 1, sizeof(number));
 		for (size_t k = 0; k < N_CALLS; k++) {
 			if (number == (uint32_t)calls[k].number &&
-			    called_near(code + i + 5, bytes - i - 5, into_eax))
+			    called_near(code + i + 5, bytes - i - 5))
 				f->raw[k] = true;
 		}
 	}
@@ -232,7 +224,8 @@ static void tell(struct findings *f)
 		printf("%s: hotline run --sysvipc --raw-syscalls covers those as well\n", f->path);
 		f->obstacles++;
 	} else if (f->by_number) {
-		printf("%s: uses syscall(), but with none of these numbers that could be seen\n",
+		printf("%s: uses syscall(); should it make one of the twelve calls so, it takes "
+		       "--raw-syscalls\n",
 		       f->path);
 	}
 }

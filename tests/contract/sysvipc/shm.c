@@ -644,7 +644,7 @@ static void race(void)
 		char *p = shmat(atomic_load(&shared->word[0]), NULL, 0);
 
 		if (p == (void *)-1)
-			odd += errno != EINVAL && errno != EIDRM;
+			odd += errno != EINVAL && errno != EIDRM ? errno : 0;
 		else
 			odd += shmdt(p) != 0;
 	}
