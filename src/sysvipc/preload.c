@@ -2,6 +2,7 @@
 /*
  * The System V functions, in the place of the C library's. -1 and errno on failure.
  */
+#include "msg.h"
 #include "sem.h"
 #include "shm.h"
 
@@ -68,4 +69,24 @@ HL_API int shmdt(const void *at)
 HL_API int shmctl(int id, int command, struct shmid_ds *arg)
 {
 	return answer(hl_shm_ctl(id, command, arg));
+}
+
+HL_API int msgget(key_t key, int flags)
+{
+	return answer(hl_msg_get(key, flags));
+}
+
+HL_API int msgsnd(int id, const void *message, size_t bytes, int flags)
+{
+	return answer(hl_msg_snd(id, message, bytes, flags));
+}
+
+HL_API ssize_t msgrcv(int id, void *message, size_t bytes, long type, int flags)
+{
+	return answer((int)hl_msg_rcv(id, message, bytes, type, flags));
+}
+
+HL_API int msgctl(int id, int command, struct msqid_ds *arg)
+{
+	return answer(hl_msg_ctl(id, command, arg));
 }
