@@ -6,4 +6,4 @@
 
 set -eu
 "$1" -g --defined-only -P "$3" | awk -v prefix="$2" '
-	$1 ~ /^hl_/ && !seen[$1]++ { print "#define " $1 " " prefix $1 }'
+	$1 ~ /^(hl_|(sem|msg|shm)[a-z]+$)/ && !seen[$1]++ { print "#define " $1 " " prefix $1 }'

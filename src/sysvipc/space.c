@@ -101,6 +101,11 @@ __attribute__((constructor)) static void choose_path(void)
 		hl_sys_close(fd);
 }
 
+void hl_ipc_space_choose(const char *directory)
+{
+	put(0, directory);
+}
+
 const char *hl_ipc_space_path(void)
 {
 	choose_path();

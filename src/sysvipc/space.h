@@ -31,6 +31,9 @@ static inline int hl_ipc_index(int32_t id)
 /* The directory's path, for messages and for tools. */
 const char *hl_ipc_space_path(void);
 
+/* Another directory than the environment says; before any object is used. */
+void hl_ipc_space_choose(const char *directory);
+
 /*
  * hl_ipc_space_open - the directory, checked, and made if need be
  *

@@ -16,6 +16,9 @@ int bench_command(int argc, char **argv);
 int c2c_command(int argc, char **argv);
 int cc_command(int argc, char **argv);
 int ipc_command(int argc, char **argv);
+int ipcmk_command(int argc, char **argv);
+int ipcrm_command(int argc, char **argv);
+int ipcs_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
 int run_command(int argc, char **argv);
 
