@@ -219,10 +219,12 @@ static bool give(struct hl_ipc_object *object, uint32_t ref, int64_t type,
 {
 	struct hl_msg_queue *queue = hl_msg_queue(object);
 	uint32_t size = size_of(object, ref);
+	unsigned rounds = HL_IPC_SLEEPERS;
 	uint64_t from = 0;
 	int slot;
 
-	while ((slot = oldest(object, false, type, &from)) >= 0) {
+	/* As many as there can be, whoever scribbles over the tickets. */
+	while (rounds-- && (slot = oldest(object, false, type, &from)) >= 0) {
 		struct hl_ipc_sleeper *sleeper = &queue->sleepers.slots[slot];
 		uint64_t room = own(sleeper, HL_MSG_ROOM);
 
@@ -259,10 +261,11 @@ static void deliver(struct hl_ipc_object *object, uint32_t ref, int64_t type, in
 void hl_msg_serve(struct hl_ipc_object *object, struct hl_ipc_wakes *wakes)
 {
 	struct hl_msg_queue *queue = hl_msg_queue(object);
+	unsigned rounds = HL_IPC_SLEEPERS;
 	uint64_t from = 0;
 	int slot;
 
-	while (asleep(queue) && (slot = oldest(object, true, 0, &from)) >= 0) {
+	while (rounds-- && asleep(queue) && (slot = oldest(object, true, 0, &from)) >= 0) {
 		struct hl_ipc_sleeper *sleeper = &queue->sleepers.slots[slot];
 		uint32_t ref = (uint32_t)own(sleeper, HL_MSG_CELL);
 		struct hl_msg_cell *cell = hl_msg_cell(object, ref);

@@ -192,6 +192,9 @@ static inline bool hl_ipc_may(const struct hl_ipc_object *object, uint32_t what)
 /* Asks again, for the credentials of this moment; 0 or -EACCES. Makes system calls. */
 int hl_ipc_check_access(struct hl_ipc_object *object, uint32_t what);
 
+/* In the child of a fork, which may become another user: all is asked for again. */
+void hl_ipc_forget_access(void);
+
 /* 0, or -EPERM: the caller is neither owner nor creator nor root. */
 int hl_ipc_check_owner(const struct hl_ipc_object *object);
 

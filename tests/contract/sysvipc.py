@@ -25,6 +25,11 @@ CALLS = ("semget,semop,semtimedop,semctl,msgget,msgsnd,msgrcv,msgctl,"
 EXPLAINED = {
     # Linux counts a piece once more that was split off and merged again (LTP's shmat04).
     "shm-protected": ["protected and back: 1", "detached: 0"],
+    # Linux takes a process that is stopped out of those that wait, and it fails with EINTR when it
+    # goes on; no call tells a library that its process was stopped.
+    "sem-stopped-waiter": [
+        "stopped: n 1 z 0 value 0", "up: 0", "given to it: n 0 z 0 value 0",
+        "taken by another: EAGAIN", "down: 0", "stopped one: exit 0"],
 }
 
 MODES = {
