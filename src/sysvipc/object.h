@@ -153,6 +153,8 @@ static inline int hl_ipc_find(enum hl_ipc_type type, int32_t id, struct hl_ipc_o
 {
 	struct hl_ipc_object *object;
 
+	/* In the child of a fork this forgets what its parent was allowed. */
+	hl_ipc_self();
 	/* OBJECT_PUBLISHED, pairs with publish() in object.c. */
 	object =
 		atomic_load_explicit(&hl_ipc_objects[type][hl_ipc_index(id)], memory_order_acquire);

@@ -88,9 +88,11 @@ static int receive(int id, long type, int flags)
 static void live(int id, unsigned state, bool scribbled)
 {
 	for (;;) {
-		int err = next_random(&state) % 2
-				  ? send(id, &state, 0)
-				  : receive(id, (long)(next_random(&state) % 7) - 3, 0);
+		/* Mostly without waiting: or all would soon wait for each other. */
+		int flags = next_random(&state) % 4 ? IPC_NOWAIT : 0;
+		long type = (long)(next_random(&state) % 7) - 3;
+		int err = next_random(&state) % 2 ? send(id, &state, flags)
+						  : receive(id, type, flags);
 
 		if (err == -EPROTO && !scribbled)
 			atomic_fetch_add(&shared->wrong, 1);
