@@ -400,7 +400,7 @@ static int look_after(struct call *call, int slot, enum hl_ipc_slept slept)
 	if (slept == HL_IPC_SLEPT_SLICE && !hl_ipc_removed(call->object))
 		tend(call->object, &wakes);
 	if (atomic_load_explicit(&sleeper->state, memory_order_relaxed) != HL_IPC_ASLEEP) {
-		result = atomic_load_explicit(&sleeper->result, memory_order_relaxed);
+		result = hl_ipc_sleeper_result(&queue->sleepers, slot);
 		if (!result)
 			result = collect(call, sleeper);
 	} else if (hl_ipc_removed(call->object)) {

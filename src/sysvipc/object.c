@@ -40,9 +40,6 @@ struct hl_ipc_object *_Atomic hl_ipc_objects[HL_IPC_TYPES][HL_IPC_INDEXES];
 /* The last object that was found by a key that falls here. */
 static struct hl_ipc_object *_Atomic keys[HL_IPC_TYPES][KEYS];
 
-/* No index above was ever published. */
-static _Atomic(int) highest_known = -1;
-
 /* The oldest first. */
 static struct hl_ipc_object *retired, **retired_end = &retired;
 static char *arena, *arena_end;
@@ -102,23 +99,6 @@ int hl_ipc_check_access(struct hl_ipc_object *object, uint32_t what)
 {
 	note_access(object, atomic_load_explicit(&object->live, memory_order_relaxed));
 	return hl_ipc_may(object, what) ? 0 : -EACCES;
-}
-
-void hl_ipc_forget_access(void)
-{
-	int highest = atomic_load_explicit(&highest_known, memory_order_relaxed), type, i;
-
-	for (type = 0; type < HL_IPC_TYPES; type++) {
-		for (i = 0; i <= highest; i++) {
-			/* OBJECT_PUBLISHED */
-			struct hl_ipc_object *object = atomic_load_explicit(
-				&hl_ipc_objects[type][i], memory_order_acquire);
-
-			if (object)
-				atomic_store_explicit(&object->live, HL_IPC_UNKNOWN,
-						      memory_order_relaxed);
-		}
-	}
 }
 
 int hl_ipc_check_owner(const struct hl_ipc_object *object)
@@ -246,8 +226,6 @@ static void publish(struct hl_ipc_object *object, enum hl_ipc_type type, int32_t
 		hl_ipc_kinds[type]->opened(object);
 	if (old)
 		retire_locked(old);
-	if (hl_ipc_index(id) > atomic_load_explicit(&highest_known, memory_order_relaxed))
-		atomic_store_explicit(&highest_known, hl_ipc_index(id), memory_order_relaxed);
 	/* OBJECT_PUBLISHED */
 	atomic_store_explicit(place, object, memory_order_release);
 }

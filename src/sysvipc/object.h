@@ -153,8 +153,6 @@ static inline int hl_ipc_find(enum hl_ipc_type type, int32_t id, struct hl_ipc_o
 {
 	struct hl_ipc_object *object;
 
-	/* In the child of a fork this forgets what its parent was allowed. */
-	hl_ipc_self();
 	/* OBJECT_PUBLISHED, pairs with publish() in object.c. */
 	object =
 		atomic_load_explicit(&hl_ipc_objects[type][hl_ipc_index(id)], memory_order_acquire);
@@ -193,9 +191,6 @@ static inline bool hl_ipc_may(const struct hl_ipc_object *object, uint32_t what)
 
 /* Asks again, for the credentials of this moment; 0 or -EACCES. Makes system calls. */
 int hl_ipc_check_access(struct hl_ipc_object *object, uint32_t what);
-
-/* In the child of a fork, which may become another user: all is asked for again. */
-void hl_ipc_forget_access(void);
 
 /* 0, or -EPERM: the caller is neither owner nor creator nor root. */
 int hl_ipc_check_owner(const struct hl_ipc_object *object);

@@ -11,7 +11,6 @@
 #include "process.h"
 
 #include "clock.h"
-#include "object.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -189,7 +188,6 @@ const struct hl_ipc_self *hl_ipc_self_renew(void)
 	self->start = read_stat(pid, &line) ? 0 : line.start;
 	self->pid_namespace = pid_namespace();
 	self->cpus = count_cpus();
-	hl_ipc_forget_access();
 	/* SELF_KNOWN; threads that come here at once write the same. */
 	atomic_store_explicit(&self->pid, pid, memory_order_release);
 	return self;
