@@ -1,17 +1,14 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# python3-sysv-ipc: the module that Python programs use.
+# python.sh [SYSV_IPC [TEST...]]: Python's module sysv_ipc, from Debian's package, in a program of ours
+# and by its own tests. SYSV_IPC is a checkout of github.com/osvenskan/sysv_ipc; its tests also try
+# what is newer than the package, and those fail alike.
+# shellcheck source-path=SCRIPTDIR
+. "${0%/*}/common.sh"
 
-set -eu
-. "$(dirname "$0")/common.sh"
-PYTHON=${PYTHON:-/usr/bin/python3}
-"$PYTHON" -c 'import sysv_ipc' 2>/dev/null || {
-	echo "skipped: no sysv_ipc; install python3-sysv-ipc"
-	exit 77
-}
-
-cat >"$WORK/probe.py" <<'END'
+packages python3-sysv-ipc
+cat >"$scratch/probe.py" <<'EOF'
 import os
 import signal
 import sysv_ipc
@@ -59,8 +56,37 @@ assert memory.read(4, 100) == b"TEXT" and memory.number_attached == 1
 memory.remove()
 memory.detach()
 print("fine")
-END
-for HOW in enosys sigsys; do
-	with_library "$PYTHON" "$WORK/probe.py" || exit 1
-done
-[ -z "$(left)" ] || { echo "left behind:"; left; exit 1; }
+EOF
+
+probe()
+{
+	run /usr/bin/python3 -B "$scratch/probe.py"
+}
+
+# tests NAME: how many ran and which did not pass.
+tests()
+{
+	run /usr/bin/python3 -B -m unittest -v "tests.$1" >"$scratch/$1.$way" 2>&1
+	local bad
+
+	bad=$(grep -E '\.\.\. (FAIL|ERROR)' "$scratch/$1.$way" | sort)
+	echo "$bad" >&2
+	awk '/\.\.\. ok/ { passed++ } /\.\.\. skipped/ { skipped++ } /\.\.\. (FAIL|ERROR)/ { failed++ }
+		END { printf "%d ok, %d skip, %d bad\n", passed, skipped, failed }' "$scratch/$1.$way"
+	[ -z "$bad" ] && grep -q '^OK' "$scratch/$1.$way"
+}
+
+table "python3-sysv-ipc"
+same "a killed holder, a message, memory" probe
+quiet probe
+if [ $# != 0 ]; then
+	cp -r "$1/tests" "$scratch" || exit 1
+	cd "$scratch" || exit 1
+	shift
+	[ $# != 0 ] || set -- test_semaphores test_memory test_message_queues test_module
+	for test; do
+		same "tests/$test.py" tests "$test"
+		quiet tests "$test"
+	done
+fi
+finish
