@@ -61,13 +61,17 @@ else
 	objects=$(mktemp -d "$scratch/objects.XXXXXX")
 fi
 # A client may become another user on its way.
-chmod 1777 "$scratch" "$objects"
+mkdir "$objects/library" "$objects/traced"
+chmod 1777 "$scratch" "$objects"/*
+chmod 755 "$objects"
 worse=0
 width=44
 # Which implementation a command gets: kernel, library, or traced, the library under strace.
 way=kernel
 limit=120
 raw=
+# "yes": the library also takes the calls that a program makes without libc, as --raw-syscalls asks.
+through=
 
 clean()
 {
@@ -129,7 +133,8 @@ debian_source()
 run()
 {
 	local preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
-	local ours=(env "LD_PRELOAD=$preload" "HOTLINE_SYSVIPC_DIR=$objects" "$@")
+	local ours=(env "LD_PRELOAD=$preload" "HOTLINE_SYSVIPC_DIR=$objects/$way"
+		${through:+HOTLINE_SYSVIPC_RAW=1} "$@")
 
 	case $way in
 	kernel) timeout -k 5 "$limit" "$@" ;;
@@ -232,13 +237,15 @@ quiet()
 	row "$what" "" "$seen" "$mark"
 }
 
-# How many objects the client has left behind, per way.
+# How many objects the client has left behind, per way. A segment that was removed goes when it is
+# looked at after the death of who had it attached.
 left()
 {
 	if [ "$way" = kernel ]; then
 		ipcs 2>/dev/null | grep -c '^0x'
 	else
-		find "$objects" -type f -name '*.[0-9]*' | wc -l
+		"$build/tools/hotline/hotline" ipcs --namespace "$objects/library" >/dev/null
+		find "$objects/library" -type f -name '*.[0-9]*' | wc -l
 	fi
 }
 

@@ -26,11 +26,11 @@ EOF
 package()
 {
 	# shellcheck disable=SC2016 # the inner shell's
-	run fakeroot-sysv sh -c 'chown -R 12:34 "$1/usr" && chmod 4755 "$1/usr/share/probe/1" &&
+	run fakeroot-sysv sh -c 'chown -R 1234:5678 "$1/usr" && chmod 4755 "$1/usr/share/probe/1" &&
 		mknod "$1/usr/share/probe/null" c 1 3 &&
 		dpkg-deb -b "$1" "$2" && rm "$1/usr/share/probe/null"' - \
 		"$tree" "$scratch/probe.deb" >/dev/null || return
-	dpkg-deb -c "$scratch/probe.deb" | awk '$2 == "12/34" { owned++ } /^-rwsr-xr-x/ { modes++ }
+	dpkg-deb -c "$scratch/probe.deb" | awk '$2 == "1234/5678" { owned++ } /^-rwsr-xr-x/ { modes++ }
 		/^crw/ { devices++ }
 		END { printf "%d own, %d suid, %d dev\n", owned, modes, devices }'
 }

@@ -95,12 +95,17 @@ for name; do
 	one kernel program "$name"
 	kernel_cell=$cell
 	one library program "$name"
+	library_cell=$cell
 	mark=
 	if [ "$cell" = "$kernel_cell" ]; then
 		alike=$((alike + 1))
 	elif why=$(reason "$name") && [ -n "$why" ]; then
 		explained=$((explained + 1))
-		mark=$why
+		through=yes
+		one library program "$name"
+		through=
+		mark="$why; with --raw-syscalls $cell"
+		cell=$library_cell
 	elif worse_counts "$kernel_cell" "$cell"; then
 		mark=WORSE
 		blame

@@ -7,6 +7,9 @@
 . "${0%/*}/common.sh"
 
 packages php8.2-cli
+# PHP opens its modules with RTLD_DEEPBIND: what they call is libc's, whatever is preloaded. Each call
+# is trapped on its way into the kernel, where strace still counts it: the denial is the proof.
+through=yes
 source=${PHP-}
 [ -n "$source" ] || debian_source php8.2
 mkdir "$scratch/php"
@@ -23,8 +26,9 @@ tests()
 		>"$scratch/$1.$way" 2>&1 </dev/null
 	local result=$?
 
-	grep '^FAIL' "$scratch/$1.$way" >&2
-	awk '/^PASS/ { passed++ } /^SKIP/ { skipped++ } /^(FAIL|BORK|LEAK)/ { failed++ }
+	tr '\r' '\n' <"$scratch/$1.$way" | grep 'FAIL.*phpt' >&2
+	awk '/^Tests passed/ { passed = $4 } /^Tests skipped/ { skipped = $4 }
+		/^Tests failed/ { failed = $4 }
 		END { printf "%d ok, %d skip, %d bad\n", passed, skipped, failed }' "$scratch/$1.$way"
 	return $result
 }
@@ -33,6 +37,5 @@ tests()
 table "PHP"
 for extension; do
 	same "ext/$extension" tests "$extension"
-	quiet tests "$extension"
 done
 finish
