@@ -1160,13 +1160,16 @@ static void a_call_may_fork(void **state)
 
 static atomic_int go_on_giving;
 
+/* No child has to run more than some hundred calls. */
 static void *give_and_read(void *arg)
 {
-	while (atomic_load(&go_on_giving)) {
+	for (unsigned i = 1; atomic_load(&go_on_giving); i++) {
 		hl_rcu_read_lock();
 		hl_call_rcu_ptr(arg, count);
 		hl_rcu_read_unlock();
 		hl_synchronize_rcu();
+		if (i % 128 == 0)
+			hl_rcu_barrier();
 	}
 	return NULL;
 }
