@@ -22,17 +22,19 @@
 #define LONGEST_SLEEP_CPU_NS 1000000
 
 /* Those who wait; written by them, read by who invokes, once a round. */
-static _Atomic(uint32_t) waiters HL_CACHELINE_ALIGNED;
+static struct {
+	_Atomic(uint32_t) n HL_CACHELINE_ALIGNED;
+} waiters;
 static __thread uint32_t waits; /* the calling thread is one; it may fork in what it runs */
 
 bool hl_rcu_barrier_waits(void)
 {
-	return atomic_load_explicit(&waiters, memory_order_relaxed);
+	return atomic_load_explicit(&waiters.n, memory_order_relaxed);
 }
 
 void hl_rcu_barrier_forked(void)
 {
-	atomic_store_explicit(&waiters, waits, memory_order_relaxed);
+	atomic_store_explicit(&waiters.n, waits, memory_order_relaxed);
 }
 
 /* Whether the calling thread is to run the queue itself. */
@@ -120,11 +122,11 @@ int hl_rcu_barrier(void)
 	if (self)
 		hl_rcu_rest(self);
 	waits++;
-	atomic_fetch_add_explicit(&waiters, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&waiters.n, 1, memory_order_relaxed);
 	HL_FOR_EACH_RCU_QUEUE(t, queue)
 	wait_for(queue);
 	wait_for(hl_queue_of_all());
-	atomic_fetch_sub_explicit(&waiters, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&waiters.n, 1, memory_order_relaxed);
 	waits--;
 	if (self)
 		hl_rcu_resume(self);
