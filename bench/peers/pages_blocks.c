@@ -14,7 +14,7 @@
 
 static int fd;
 static __thread char *block;
-static __thread uint64_t first = UINT64_MAX; /* page of the block */
+static __thread uint64_t first; /* page of the block */
 
 static int open_file(const struct pages_setup *setup)
 {
@@ -39,7 +39,7 @@ static int read_block(uint64_t page)
 static int read_file(const uint64_t *page, unsigned n, uint64_t *sum)
 {
 	for (unsigned i = 0; i < n; i++) {
-		int rc = page[i] - first < BLOCK_PAGES ? 0 : read_block(page[i]);
+		int rc = block && page[i] - first < BLOCK_PAGES ? 0 : read_block(page[i]);
 
 		if (rc)
 			return rc;

@@ -137,7 +137,7 @@ def measured():
     """The table, the JSON and the page of all experiments, measured once, one run a row."""
     if not _measured:
         result = bench("--quick", "--runs", "1", "--json", path("all.json"), "--html",
-                       path("all.html"), timeout=450)
+                       path("all.html"), timeout=900)
         tap.equal((result.returncode, result.stderr), (0, ""), result.stdout)
         _measured.extend([result.stdout, json.loads(read("all.json")), read("all.html")])
     return _measured
