@@ -22,7 +22,7 @@ RUNS = 8  # each looks for a moment that may not come; so again, until it does
 TIMEOUT = 100
 
 GP, THREAD, QUEUE = "src/rcu/gp.c", "src/rcu/thread.c", "src/rcu/queue.c"
-INVOKE, HELPER, BARRIER = "src/rcu/invoke.c", "src/rcu/helper.c", "src/rcu/barrier.c"
+INVOKE, HELPER = "src/rcu/invoke.c", "src/rcu/helper.c"
 HEADER = "include/hotline/rcu.h"
 
 # Arguments for short runs, of which there are several.
@@ -72,10 +72,10 @@ SEEN = [
      "memory_order_release", "&queue->spare, &none, batch, memory_order_relaxed", "passing"),
     ("RCU_SPARE-room", QUEUE, "&queue->spare, NULL, memory_order_acquire",
      "&queue->spare, NULL, memory_order_relaxed", "passing"),
-    ("RCU_DONE-run", INVOKE, "&queue->done, position + i + 1, memory_order_release",
-     "&queue->done, position + i + 1, memory_order_relaxed", "passing"),
-    ("RCU_DONE-barrier", BARRIER, "atomic_load_explicit(done, memory_order_acquire)",
-     "atomic_load_explicit(done, memory_order_relaxed)", "passing"),
+    ("RCU_DONE-run", INVOKE, "&queue->runs, 0, memory_order_release",
+     "&queue->runs, 0, memory_order_relaxed", "passing"),
+    ("RCU_DONE-barrier", QUEUE, "&queue->runs, memory_order_acquire",
+     "&queue->runs, memory_order_relaxed", "passing"),
     ("RCU_TAKER-take", INVOKE, "&queue->lock, 1, memory_order_acquire",
      "&queue->lock, 1, memory_order_relaxed", "passing"),
     ("RCU_TAKER-give-back", INVOKE, "&queue->lock, 0, memory_order_release",

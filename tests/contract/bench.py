@@ -39,12 +39,6 @@ EXPERIMENTS = {
     "rcu-synchronize": ("O5", dict.fromkeys(
         ["no-reader", "one-reader", "many-readers", "idle-threads"], "ns_per_grace_period")),
     "close-flood": ("O5", dict.fromkeys(["alone", "looked-up"], "operations_per_second")),
-    "ipc-perm": ("O3", {"beside": "ns_per_call", "sembench": "operations_per_second"}),
-    "ipc-latency": ("O3", dict.fromkeys(
-        ["uncontended", "undo", "sixteen", "two-semaphores", "pingpong", "message",
-         "message-pingpong", "semget"], "ns_per_call")),
-    "ipc-scale": ("O3", dict.fromkeys(["wait-for-zero", "ping-pong", "complex", "sembench"],
-                                      "operations_per_second")),
     "rcu-hash": ("O5", dict.fromkeys(["small", "small-updates", "large", "large-updates"],
                                      "lookups_per_second")),
     "pagevec-size": ("O4", {"lines": "lines_per_batch", "warm": "ns_per_page",
@@ -59,6 +53,12 @@ EXPERIMENTS = {
     "swap-w-seq-mt": ("O1", {"one-thread": "megabytes_per_second",
                              "two-threads": "megabytes_per_second",
                              "two-threads-cpu": "cpu_seconds_per_gigabyte"}),
+    "ipc-perm": ("O3", {"beside": "ns_per_call", "sembench": "operations_per_second"}),
+    "ipc-latency": ("O3", dict.fromkeys(
+        ["uncontended", "undo", "sixteen", "two-semaphores", "pingpong", "message",
+         "message-pingpong", "semget"], "ns_per_call")),
+    "ipc-scale": ("O3", dict.fromkeys(["wait-for-zero", "ping-pong", "complex", "sembench"],
+                                      "operations_per_second")),
 }
 MANY = ["ck_ring-mpsc", "rte_ring-mpsc", "wfcqueue", "libuv", "mutex-cond", "eventfd"]
 QUEUES = ["ck_ring-spsc", "rte_ring-spsc", *MANY]

@@ -80,7 +80,7 @@ def no_command():
     tap.matches("a command is missing", hotline().stderr)
     result = hotline("lay-out")
     tap.equal(result.returncode, 2)
-    tap.matches("no command lay-out; there is bench, layout ", result.stderr)
+    tap.matches("no command lay-out; there is bench, c2c, ", result.stderr)
 
 
 @tap.case("hotline layout --help has examples and each option")
