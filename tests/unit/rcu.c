@@ -1069,6 +1069,7 @@ static void without_memory_for_a_thread_it_reads_and_gives(void **state)
 
 /* ---- Fork ---- */
 
+#if !defined(__SANITIZE_THREAD__) /* which starts no threads in the child of a process with some */
 /* In the child of a fork: what ran in the parent's threads is not there, all else works. */
 static int all_works(void)
 {
@@ -1085,7 +1086,6 @@ static int all_works(void)
 	return hl_rcu_barrier() || atomic_load(&ran) != before + 2 ? 4 : 0;
 }
 
-#if !defined(__SANITIZE_THREAD__) /* which starts no threads in the child of a process with some */
 static void the_child_goes_on_in_its_section_and_not_in_others(void **state)
 {
 	struct actor reader = { 0 };
