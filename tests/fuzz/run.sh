@@ -58,7 +58,7 @@ for target; do
 	log=$build/fuzz-$target.log
 	# shellcheck disable=SC2086
 	if $build/tests/fuzz/fuzz-$target $dictionary -max_len=65536 -timeout=10 \
-		-rss_limit_mb=512 -max_total_time=$each -print_final_stats=1 \
+		-rss_limit_mb=1024 -max_total_time=$each -print_final_stats=1 \
 		-artifact_prefix=$build/found/$target- \
 		$build/corpus/$target tests/fuzz/corpus/$target $build/seeds/$target \
 		</dev/null >$log 2>&1; then
