@@ -39,6 +39,8 @@
 #define PACE_NS 50000
 /* How long the end of the program waits for a call that runs. */
 #define STOP_S 5
+/* The shortest that the kernel grants. */
+#define SLICE_NS 100000
 /* Calls of one queue before it is another's turn. */
 #define MOST 4096u
 
@@ -186,11 +188,34 @@ static void sleep_until(int64_t end)
 	atomic_store_explicit(&helper.asleep, 0, memory_order_seq_cst);
 }
 
+/*
+ * The thread that rings may go on computing on the processor on which the helper was last. A short
+ * slice lets the helper interrupt it; as one among equals it would wait for the next tick.
+ * Kernels before 6.12 know no slices, and let who has slept long go first.
+ */
+static void ask_for_short_slices(void)
+{
+	/* struct sched_attr of <linux/sched/types.h>, which does not go with <sched.h> */
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = { 0 };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) || attr.policy != SCHED_OTHER)
+		return;
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *help(void *arg)
 {
 	(void)arg;
 	is_helper = true;
 	prctl(PR_SET_TIMERSLACK, 1); /* it sleeps for some dozens of microseconds at times */
+	ask_for_short_slices();
 	while (!atomic_load_explicit(&helper.stop, memory_order_seq_cst)) {
 		struct round round = { 0 };
 
