@@ -90,6 +90,9 @@ struct bench_experiment {
 	const char *title;
 	/* Adds the scenarios that this machine can have. */
 	void (*describe)(struct bench_experiment *experiment, const struct bench_machine *machine);
+	/* Whether the scenario is to be there; NULL: all are. */
+	bool (*wants)(const void *arg, const char *experiment, const char *scenario);
+	const void *wants_arg;
 	/* Gives back what describe() took beside; NULL: nothing. */
 	void (*end)(void);
 	struct bench_scenario *scenario;
@@ -118,8 +121,8 @@ struct bench_overhead {
 
 /* ---- Describing (plan.c) ---- */
 
-/* NULL when memory ran out, which the experiment remembers; adding rows to NULL does
- * nothing. */
+/* NULL when it is not wanted, or memory ran out, which the experiment remembers; adding rows
+ * to NULL does nothing. */
 struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, const char *name,
 					  const char *title, const struct bench_metric *metric,
 					  unsigned threads);

@@ -72,10 +72,13 @@ struct bench_scenario *bench_add_scenario(struct bench_experiment *experiment, c
 					  const char *title, const struct bench_metric *metric,
 					  unsigned threads)
 {
-	struct bench_scenario *all =
-		reallocarray(experiment->scenario, experiment->n_scenarios + 1, sizeof(*all));
-	char *own_name = strdup(name);
+	struct bench_scenario *all;
+	char *own_name;
 
+	if (experiment->wants && !experiment->wants(experiment->wants_arg, experiment->name, name))
+		return NULL;
+	all = reallocarray(experiment->scenario, experiment->n_scenarios + 1, sizeof(*all));
+	own_name = strdup(name);
 	if (all)
 		experiment->scenario = all;
 	if (!all || !own_name) {

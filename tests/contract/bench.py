@@ -176,10 +176,27 @@ def usage():
     for name in EXPERIMENTS:
         tap.true(name in unknown.stderr, unknown.stderr)
     for arguments in (["--runs", "0"], ["--runs", "x"], ["--runs", "-1"], ["--runs"],
-                      ["--frobnicate"], ["csd-align", "nonsense"]):
+                      ["--frobnicate"], ["csd-align", "nonsense"], ["csd-align/"],
+                      ["csd-aligned/waited"]):
         result = bench(*arguments)
         tap.equal((result.returncode, result.stdout), (2, ""), str(arguments))
         tap.true(result.stderr, "a message")
+
+
+@tap.case("EXPERIMENT/SCENARIO measures that scenario alone")
+def one_scenario():
+    result = bench("--quick", "--runs", "1", "--json", "-", "csd-align/async")
+    tap.equal(result.returncode, 0, result.stderr)
+    experiments = json.loads(result.stdout)["experiments"]
+    tap.equal([(e["name"], [s["name"] for s in e["scenarios"]]) for e in experiments],
+              [("csd-align", ["async"])])
+
+
+@tap.case("a scenario that is not there: those that are, and status 2")
+def no_scenario():
+    result = bench("--quick", "csd-align/nonsense")
+    tap.equal((result.returncode, result.stdout), (2, ""))
+    tap.matches(r"no csd-align/nonsense; csd-align has waited, async$", result.stderr)
 
 
 @tap.case("files that cannot be written: a message and status 1")

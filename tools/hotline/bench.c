@@ -31,7 +31,8 @@ struct options {
 	bool list, quick;
 	unsigned runs; /* 0: not said */
 	const char *json, *html;
-	bool *wanted; /* for each of bench_experiments; none: all */
+	char **names; /* of experiments, or EXPERIMENT/SCENARIO; none: all */
+	unsigned n_names;
 };
 
 static const struct argp_option argp_options[] = {
@@ -56,12 +57,14 @@ static const char doc[] =
 	"Measures on this machine what Hotline's operations cost: beside the layout or design "
 	"as it was before, beside other libraries, and beside what the machine allows. The "
 	"rows of a table run in turn, and are compared run by run. Without a NAME all "
-	"experiments run, which takes some minutes."
+	"experiments run, which takes some minutes. A NAME is that of an experiment, or of one of "
+	"its scenarios, EXPERIMENT/SCENARIO."
 	"\v"
 	"Examples:\n"
 	"  hotline bench --list\n"
 	"  hotline bench --quick                        a first look, at all of them\n"
 	"  hotline bench call-latency                   one of them, at length\n"
+	"  hotline bench call-latency/polling           one of its tables\n"
 	"  hotline bench --json figures.json --html page.html\n"
 	"  hotline bench --quick --json - csd-align | jq '.experiments[].scenarios[].ratios'\n"
 	"\n"
@@ -89,15 +92,23 @@ static void unknown(struct argp_state *state, const char *name)
 	exit(STATUS_USAGE);
 }
 
-static void want(struct argp_state *state, const struct options *options, const char *name)
+/* Whether the name is that of the experiment or of a scenario of it. */
+static bool is_of(const char *name, const struct bench_experiment *experiment)
 {
-	for (unsigned i = 0; bench_experiments[i]; i++) {
-		if (strcmp(bench_experiments[i]->name, name))
-			continue;
-		options->wanted[i] = true;
-		return;
-	}
-	unknown(state, name);
+	size_t n = strlen(experiment->name);
+
+	return !strncmp(name, experiment->name, n) && (!name[n] || name[n] == '/');
+}
+
+static void want(struct argp_state *state, struct options *options, char *name)
+{
+	unsigned i = 0;
+
+	while (bench_experiments[i] && !is_of(name, bench_experiments[i]))
+		i++;
+	if (!bench_experiments[i])
+		unknown(state, name);
+	options->names[options->n_names++] = name;
 }
 
 static unsigned number_of_runs(struct argp_state *state, const char *arg)
@@ -183,36 +194,101 @@ static void show_progress(void *arg, const struct bench_experiment *experiment,
 		fprintf(stderr, "finding how long to run, %s", row->name);
 }
 
+/* Whether it was asked for: as a whole, or at least a scenario of it. */
+static bool is_wanted(const struct options *options, const struct bench_experiment *experiment)
+{
+	for (unsigned i = 0; i < options->n_names; i++)
+		if (is_of(options->names[i], experiment))
+			return true;
+	return !options->n_names;
+}
+
+static bool is_scenario(const char *name, const char *experiment, const char *scenario)
+{
+	size_t n = strlen(experiment);
+
+	return !strncmp(name, experiment, n) && name[n] == '/' && !strcmp(name + n + 1, scenario);
+}
+
+static bool wants_scenario(const void *arg, const char *experiment, const char *scenario)
+{
+	const struct options *options = arg;
+
+	for (unsigned i = 0; i < options->n_names; i++)
+		if (!strcmp(options->names[i], experiment) ||
+		    is_scenario(options->names[i], experiment, scenario))
+			return true;
+	return !options->n_names;
+}
+
+/* Whether all scenarios that were named are there; says which are, otherwise. */
+static bool has_wanted(const struct options *options, const struct bench_experiment *experiment,
+		       const struct bench_machine *machine)
+{
+	for (unsigned i = 0; i < options->n_names; i++) {
+		const char *name = options->names[i];
+		struct bench_experiment all = *experiment;
+		unsigned k = 0;
+
+		if (!is_of(name, experiment) || !strcmp(name, experiment->name))
+			continue;
+		while (k < experiment->n_scenarios &&
+		       !is_scenario(name, experiment->name, experiment->scenario[k].name))
+			k++;
+		if (k < experiment->n_scenarios)
+			continue;
+		all.scenario = NULL;
+		all.n_scenarios = 0;
+		all.wants = NULL;
+		all.describe(&all, machine);
+		fprintf(stderr, "hotline bench: there is no %s; %s has ", name, experiment->name);
+		for (k = 0; k < all.n_scenarios; k++)
+			fprintf(stderr, "%s%s", k ? ", " : "", all.scenario[k].name);
+		fputc('\n', stderr);
+		bench_free(&all);
+		return false;
+	}
+	return true;
+}
+
 /* The experiments that were asked for, to be freed; NULL: no memory. */
 static struct bench_experiment *chosen(const struct options *options, unsigned *n)
 {
 	struct bench_experiment *all = calloc(n_known(), sizeof(*all));
-	bool any = false;
 
 	*n = 0;
-	for (unsigned i = 0; bench_experiments[i]; i++)
-		any |= options->wanted[i];
 	for (unsigned i = 0; all && bench_experiments[i]; i++) {
-		if (!any || options->wanted[i])
-			all[(*n)++] = *bench_experiments[i];
+		if (!is_wanted(options, bench_experiments[i]))
+			continue;
+		all[*n] = *bench_experiments[i];
+		all[*n].wants = wants_scenario;
+		all[(*n)++].wants_arg = options;
 	}
 	return all;
 }
 
-static int measure(struct bench_report *report, struct bench_experiment *experiment,
-		   const struct bench_options *options, struct bench_overhead *overhead)
+/* 0, -ENOMEM, or -EINVAL and says why: a scenario that was named is not there. */
+static int measure_one(struct bench_experiment *experiment, const struct bench_machine *machine,
+		       const struct options *options, const struct bench_options *how)
 {
-	const struct bench_machine *machine = report->machine;
-	int rc = bench_measure_overhead(overhead, machine, options);
+	experiment->describe(experiment, machine);
+	if (experiment->no_memory)
+		return -ENOMEM;
+	if (!has_wanted(options, experiment, machine))
+		return -EINVAL;
+	return bench_measure(experiment, machine, how);
+}
 
-	for (unsigned i = 0; !rc && i < report->n_experiments; i++) {
-		experiment[i].describe(&experiment[i], machine);
-		rc = experiment[i].no_memory ? -ENOMEM
-					     : bench_measure(&experiment[i], machine, options);
-	}
-	if (options->progress)
+static int measure(struct bench_report *report, struct bench_experiment *experiment,
+		   const struct options *options, struct bench_overhead *overhead)
+{
+	int rc = bench_measure_overhead(overhead, report->machine, report->options);
+
+	for (unsigned i = 0; !rc && i < report->n_experiments; i++)
+		rc = measure_one(&experiment[i], report->machine, options, report->options);
+	if (report->options->progress)
 		fputs("\r\033[K", stderr);
-	if (rc)
+	if (rc == -ENOMEM)
 		complain_of(rc, "measuring");
 	return rc;
 }
@@ -345,7 +421,7 @@ static int run(const struct options *options)
 	if (!experiment || rc)
 		complain_of(-ENOMEM, "measuring");
 	else
-		rc = measure(&report, experiment, &how, &overhead);
+		rc = measure(&report, experiment, options, &overhead);
 	if (experiment && !rc) {
 		rc = write_reports(options, &report);
 		if (!nothing_failed(&report))
@@ -355,15 +431,17 @@ static int run(const struct options *options)
 		bench_free(&experiment[i]);
 	free(experiment);
 	bench_machine_free(&machine);
+	if (rc == -EINVAL)
+		return STATUS_USAGE;
 	return experiment && !rc ? STATUS_FINE : STATUS_FAILED;
 }
 
 int bench_command(int argc, char **argv)
 {
-	struct options options = { .wanted = calloc(n_known(), sizeof(bool)) };
+	struct options options = { .names = calloc((size_t)argc + 1, sizeof(char *)) };
 	int status = STATUS_USAGE;
 
-	if (!options.wanted) {
+	if (!options.names) {
 		complain_of(-ENOMEM, "reading the arguments");
 		return STATUS_FAILED;
 	}
@@ -373,6 +451,6 @@ int bench_command(int argc, char **argv)
 		else
 			status = can_write_all(&options) ? run(&options) : STATUS_FAILED;
 	}
-	free(options.wanted);
+	free(options.names);
 	return status;
 }
