@@ -18,14 +18,18 @@
  * is until it is unfixed. Shared, any number of threads hold it and read it; exclusive, one
  * holds it and may write to it. hl_page_read_begin() reads a page without holding it.
  *
- * Any thread may use a cache, whether it is a CPU (hotline/cpu.h) or not; no function
- * here may be called in a signal handler, and none is a cancellation point. A process may have many caches, also thousands.
- * The file belongs to the cache as long as it is open: what others write to it meanwhile
- * may or may not be seen.
+ * Any thread may use a cache, whether it is a CPU (hotline/cpu.h) or not. No function here may
+ * be called in a signal handler, and none is a cancellation point; a signal that arrives while
+ * one blocks is handled and the function goes on. A process may have many caches, also
+ * thousands. The file belongs to the cache as long as it is open: what others write to it
+ * meanwhile may or may not be seen.
  *
- * Errors are negative errno values. Every function returns -ECHILD, and does nothing, in a
- * child of fork for a cache that the parent opened; nor is the memory of the pages there, which
- * a pointer from before the fork may point to. The child can open its own. These come from wherever a page may have to be read or room made for one:
+ * Fork: every function that returns an error returns -ECHILD, and does nothing, in a child for a
+ * cache that the parent opened; nor is the memory of the pages there, which a pointer from before
+ * the fork may point to. The parent goes on undisturbed, and the child can open its own.
+ *
+ * Errors are negative errno values. These come from wherever a page may have to be read or room
+ * made for one:
  *
  *	-ENOBUFS	all the memory is fixed (hl_pagecache_holders() tells by whom)
  *	-ENODATA	the file is shorter than it was: somebody has truncated it
@@ -69,8 +73,9 @@ struct hl_pagecache_options {
 	size_t page_size;
 	/*
 	 * Bytes of memory for pages, rounded down to whole pages; one page at least. The
-	 * cache keeps 3.3 % more for itself at most, less with larger pages. 0: half of what is free now, as the
-	 * system, the memory cgroup and RLIMIT_AS have it.
+	 * cache keeps 3.3 % more for itself at most, less with larger pages. 0: half of what is
+	 * free now, as the system, the memory cgroups (memory.max and memory.high), RLIMIT_AS
+	 * and RLIMIT_DATA have it.
 	 */
 	size_t limit;
 	/* What hl_pagecache_resize() may raise the limit to; addresses are set aside for it,
@@ -102,7 +107,8 @@ struct hl_pagecache_options {
 	 * what led to this page - that the log's own cache is synced as far as the page
 	 * says - and returns 0, or a negative errno value, with which the page is not written,
 	 * as if the device had said so. Called by whichever thread writes, for each page,
-	 * while nobody can change it; it may block and use other caches, not this one.
+	 * while nobody can change it; it may block and use other caches, not this one. For an
+	 * order of two pages of one cache see hl_page_write_before().
 	 */
 	int (*before_write)(struct hl_pagecache *cache, uint64_t page, const void *data, void *arg);
 	void *before_write_arg;
@@ -191,6 +197,50 @@ HL_API int hl_page_unfix(struct hl_pagecache *cache, void *data);
  */
 HL_API int hl_page_dirty(struct hl_pagecache *cache, void *data);
 
+/*
+ * hl_page_write_before - says that a page must not be written before another
+ * @first: the page that is to be on the device first
+ * @then: the page that has to wait
+ *
+ * From now on the cache does not write @then before @first is on the device - written and synced
+ * (fdatasync) - with all that was marked dirty in it until now, or with something newer. So after
+ * a crash of the program, of the system or of the power, whatever is found in @then that was
+ * changed after this call, @first is found with what it had at this call, or later. If @first has
+ * nothing that is not on the device, there is nothing to do. An order is for once: it ends when
+ * @first has got there, and later changes need their own.
+ *
+ *	hl_page_fix(cache, leaf, HL_PAGE_EXCLUSIVE, &data);	the new leaf
+ *	...
+ *	hl_page_dirty(cache, data);
+ *	hl_page_unfix(cache, data);
+ *	hl_page_fix(cache, parent, HL_PAGE_EXCLUSIVE, &data);	and who points to it
+ *	hl_page_write_before(cache, leaf, parent);
+ *	...
+ *
+ * To be called while @then is fixed exclusively, or before it is: otherwise what was changed may
+ * be written meanwhile. @first must have been marked dirty with what matters. Neither has to be
+ * in memory or fixed; @then may have any number of pages before it, which may have others before
+ * them. The cache writes all of it by itself, as many pages as it can with each sync, whatever
+ * @then is written for: to make room, by age, by sync - also of a range without @first - by
+ * resize or close; and hl_pagecache_discard() of @then writes what goes before it too.
+ *
+ * If @first cannot be written, @then is not either: whoever needs @then written gets the error of
+ * @first, each time, until it could be. While @first is fixed exclusively @then stays in memory as
+ * if it were fixed too: who needs room may get -ENOBUFS or wait options.wait_ms, who syncs waits,
+ * and gets -EDEADLK if the calling thread itself has @first. To give up an @first that can never
+ * be written, discard it.
+ *
+ * Returns 0, or, and there is no new order:
+ *	-EDEADLK	a circle: @first must not be written before @then, directly or over others.
+ *			hl_pagecache_sync_range() of @first ends that, and then this call succeeds
+ *	-ERANGE		the file ends before one of the pages
+ *	-EINVAL		@first is @then
+ *	-EROFS		the cache is read-only
+ *	-ENOMEM		about 150 bytes are kept for an order with its pages
+ * Does not block, and does no I/O.
+ */
+HL_API int hl_page_write_before(struct hl_pagecache *cache, uint64_t first, uint64_t then);
+
 /* Pages that can be fixed at once. */
 #define HL_PAGES_AT_ONCE 256u
 
@@ -256,8 +306,9 @@ HL_API int hl_page_fix_end(struct hl_page_request *request, void **data);
  * @first, @n: which; what is behind the end does not matter
  *
  * A thread of the library reads what of them is not in memory, as far as it takes no more than
- * a part of the cache at once, and no more than there is memory for in all. Threads that read pages in a row need not do this: the cache
- * reads ahead by itself, up to 256 KiB. Returns 0; -ENOMEM. Does not block.
+ * a part of the cache at once, and no more than there is memory for in all. What cannot be read is
+ * passed over. Threads that read pages in a row need not do this: the cache reads ahead by itself,
+ * up to 256 KiB. Returns 0; -ENOMEM; -EAGAIN: no thread can be started. Does not block.
  */
 HL_API int hl_pagecache_prefetch(struct hl_pagecache *cache, uint64_t first, uint64_t n);
 

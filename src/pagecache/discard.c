@@ -48,7 +48,7 @@ static int discard_in_file(struct hl_pagecache *cache, uint64_t page)
 	do {
 		failed_before = hl_failed_syncs(cache);
 		rc = clear_in_file(cache, page);
-	} while (!rc && !hl_note_written(cache, failed_before, &page, 1));
+	} while (!rc && !hl_note_written(cache, failed_before, &page, 1, false));
 	return rc;
 }
 
@@ -67,6 +67,15 @@ static bool is_fixed(struct hl_pagecache *cache, uint64_t page)
 	       (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame));
 }
 
+/* A page that is discarded is written, with zeroes: what goes before it goes before that. */
+static int settle_orders(struct hl_pagecache *cache, uint64_t page)
+{
+	struct hl_local *local = hl_local_get(cache);
+	struct hl_frame *busy;
+
+	return local ? hl_orders_settle(cache, local, page, &busy) : -ENOMEM;
+}
+
 /* Fixes the page without reading it, makes it zeroes in the file and in memory. */
 static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
 {
@@ -78,7 +87,9 @@ static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
 	if (rc)
 		return rc == -EDEADLK ? -EBUSY : rc;
 	frame = &cache->frame[((char *)data - cache->data) >> cache->page_shift];
-	rc = discard_in_file(cache, page);
+	rc = settle_orders(cache, page);
+	if (!rc)
+		rc = discard_in_file(cache, page);
 	if (!rc) {
 		memset(data, 0, hl_page_bytes(cache));
 		atomic_fetch_and_explicit(&frame->word, ~HL_FRAME_DIRTY, memory_order_relaxed);
@@ -88,8 +99,8 @@ static int discard_in_memory(struct hl_pagecache *cache, uint64_t page)
 	return rc;
 }
 
-/* No frame is needed for what is in none, so that a full disk, to which nothing can be written to make
- * room, can be made emptier. Who read it meanwhile has a frame for it by then, and is waited
+/* No frame is needed for what is in none, so that a full disk, to which nothing can be written to
+ * make room, can be made emptier. Who read it meanwhile has a frame for it by then, and is waited
  * for, since the file has not got the page any more. */
 static int discard_page(struct hl_pagecache *cache, uint64_t page)
 {
@@ -97,7 +108,9 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 
 	if (hl_table_has(cache, page))
 		return is_fixed(cache, page) ? -EBUSY : discard_in_memory(cache, page);
-	rc = discard_in_file(cache, page);
+	rc = settle_orders(cache, page);
+	if (!rc)
+		rc = discard_in_file(cache, page);
 	if (rc || !hl_table_has(cache, page))
 		return rc;
 	return discard_in_memory(cache, page);

@@ -66,7 +66,7 @@ static void flush(struct hl_pagecache *cache)
 	int64_t dirty = dirty_pages(cache), too_many = 0;
 	struct hl_local *local = dirty ? hl_local_get(cache) : NULL;
 	uint32_t n_frames = hl_frames_ever(cache);
-	struct hl_frame *batch[HL_BATCH];
+	struct hl_frame *batch[HL_BATCH], *busy;
 	uint64_t now = hl_now_coarse_ms();
 	unsigned n = 0;
 
@@ -82,12 +82,12 @@ static void flush(struct hl_pagecache *cache)
 			too_many--;
 		}
 		if (n == HL_BATCH) {
-			hl_write_claimed(cache, local, batch, n);
+			hl_write_claimed(cache, local, batch, n, &busy);
 			n = 0;
 		}
 	}
 	if (n)
-		hl_write_claimed(cache, local, batch, n);
+		hl_write_claimed(cache, local, batch, n, &busy);
 	if (too_many > 0) /* there are no others now */
 		atomic_store_explicit(&cache->no_flush_before, now + QUIET_MS,
 				      memory_order_relaxed);

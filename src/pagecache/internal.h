@@ -17,7 +17,8 @@
  * free_lock		the free frames
  * hl_local.lock	a thread's own free frames; others take it to steal
  * sync_lock		held while the device is synced, one at a time
- * written_lock		the pages that were written and not synced, and those that were lost
+ * written_lock		the pages that were written and not synced, and those that were lost; the
+ *			orders between pages
  * hl_pc_registry	which threads use which caches
  *
  * Those of background.c, flush.c and threads.c are for the library's own threads.
@@ -174,6 +175,18 @@ HL_CACHELINE_ASSERT_APART(struct hl_local, pin, next_of_cache);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, lists);
 HL_CACHELINE_ASSERT_ALIGNED(struct hl_local, frames);
 
+/* ---- Orders between pages, see order.c ---- */
+
+struct hl_order_page;
+
+struct hl_orders {
+	struct hl_order_page **bucket;
+	size_t room, n_pages;
+	size_t n; /* orders that have not ended */
+	uint64_t searches;
+	uint64_t synced; /* the last sync that succeeded */
+};
+
 /* ---- The cache ---- */
 
 struct hl_pagecache {
@@ -224,7 +237,7 @@ struct hl_pagecache {
 	uint32_t n_free;
 	HL_CACHELINE_GROUP_END(free);
 
-	/* Under sync_lock; written and lost under written_lock. */
+	/* Under sync_lock; all but that lock itself and resize_lock under written_lock. */
 	HL_CACHELINE_GROUP_BEGIN(sync) HL_CACHELINE_ALIGNED;
 	pthread_mutex_t sync_lock;
 	pthread_mutex_t written_lock;
@@ -232,6 +245,9 @@ struct hl_pagecache {
 	struct hl_pageset lost; /* whose way to the device failed */
 	int lost_error;
 	uint64_t failed_syncs;
+	uint64_t syncs; /* that were begun */
+	bool syncing; /* and the last is not done */
+	struct hl_orders orders;
 	pthread_mutex_t resize_lock;
 	HL_CACHELINE_GROUP_END(sync);
 
@@ -302,8 +318,8 @@ static inline void hl_cancel_as_before(int state)
 
 /* Makes the frame the page's; -EEXIST: the page has one. The caller has it exclusively. */
 int hl_table_insert(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page);
-/* Whether the page has a frame, also one into which it is only going to be read: who inserts it after
- * this reads after this. */
+/* Whether the page has a frame, also one into which it is only going to be read: who inserts it
+ * after this reads after this. */
 bool hl_table_has(struct hl_pagecache *cache, uint64_t page);
 /* The page has no frame any more. The caller has the frame exclusively. */
 void hl_table_remove(struct hl_pagecache *cache, struct hl_frame *frame);
@@ -617,18 +633,45 @@ bool hl_evict(struct hl_pagecache *cache, struct hl_frame *frame);
 
 /* Marks a dirty frame as being written; false: not now. */
 bool hl_write_claim(struct hl_frame *frame);
-/* Writes claimed frames, HL_BATCH at most, and lets go of them; 0 or the first error. */
+/* Writes claimed frames, HL_BATCH at most, and lets go of them; before them, what has to go before
+ * them. 0 or the first error; -EBUSY with *busy: what has to go first is fixed exclusively. */
 int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
-		     unsigned n);
+		     unsigned n, struct hl_frame **busy);
+/* The same for frames before which nothing has to go. */
+int hl_write_unordered(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		       unsigned n);
+/* Has the device keep what was written; 0 or its error. */
+int hl_sync_written(struct hl_pagecache *cache, struct hl_local *local);
 /* How often syncing the device has failed. */
 uint64_t hl_failed_syncs(struct hl_pagecache *cache);
 /* Notes pages that were written for the next sync; false: a sync has failed since then, so that
- * they have to be written once more. */
+ * they have to be written once more. claimed: nobody has changed them since. */
 bool hl_note_written(struct hl_pagecache *cache, uint64_t failed_before, const uint64_t *page,
-		     unsigned n);
+		     unsigned n, bool claimed);
 uint64_t hl_now_coarse_ms(void);
 /* The frame, which nobody else may write, has to be written. */
 void hl_mark_dirty(struct hl_local *local, struct hl_frame *frame);
+
+/* ---- order.c ---- */
+
+/* Puts claimed frames that nothing has to go before to the beginning; how many. */
+unsigned hl_orders_split(struct hl_pagecache *cache, struct hl_frame **frame, unsigned n);
+/* Writes what goes before claimed frames, as far as it can be written at once. */
+void hl_orders_prepare(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		       unsigned n);
+/* Has all that goes before a page reach the device. The caller has the page claimed or fixed
+ * exclusively, and no other claimed. 0 or an error; -EBUSY with *busy as hl_write_claimed(). */
+int hl_orders_settle(struct hl_pagecache *cache, struct hl_local *local, uint64_t page,
+		     struct hl_frame **busy);
+/* Claims a frame if it has this page and that is dirty, when who writes it has done so: 1; 0: it
+ * is not dirty; -EBUSY: somebody has it exclusively. */
+int hl_claim_dirty(struct hl_pagecache *cache, struct hl_frame *frame, uint64_t page);
+/* With written_lock held: a page was written as it is, a sync has succeeded, one has failed. */
+void hl_orders_written(struct hl_pagecache *cache, uint64_t page);
+void hl_orders_synced(struct hl_pagecache *cache);
+void hl_orders_lost(struct hl_pagecache *cache);
+/* The cache is going. */
+void hl_orders_free(struct hl_pagecache *cache);
 
 /* ---- load.c ---- */
 

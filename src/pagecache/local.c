@@ -194,8 +194,8 @@ static struct hl_local *make(struct hl_pagecache *cache)
 	return local;
 }
 
-/* What the thread has of the cache already. A thread may use many caches and a cache be used by many
- * threads: the shorter list is looked through. */
+/* What the thread has of the cache already. A thread may use many caches and a cache be used by
+ * many threads: the shorter list is looked through. */
 static struct hl_local *there_is(struct hl_pagecache *cache, struct hl_thread *thread)
 {
 	struct hl_local *of_cache = hl_locals_of(cache), *of_thread = thread->locals;

@@ -186,6 +186,7 @@ static void destroy(struct hl_pagecache *cache)
 		close(cache->fd);
 	hl_pageset_free(&cache->written);
 	hl_pageset_free(&cache->lost);
+	hl_orders_free(cache);
 	free(cache);
 	hl_cancel_as_before(state);
 }

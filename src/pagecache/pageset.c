@@ -72,6 +72,17 @@ void hl_pageset_remove(struct hl_pageset *set, uint64_t page)
 	set->slot[i] = 0;
 }
 
+bool hl_pageset_has(const struct hl_pageset *set, uint64_t page)
+{
+	size_t i;
+
+	if (set->all || !set->n)
+		return set->all;
+	for (i = home(set, page); set->slot[i] && set->slot[i] != page + 1;)
+		i = (i + 1) & (set->room - 1);
+	return set->slot[i];
+}
+
 bool hl_pageset_any(const struct hl_pageset *set, uint64_t first, uint64_t n)
 {
 	if (set->all)

@@ -18,6 +18,7 @@ struct hl_pageset {
 
 void hl_pageset_add(struct hl_pageset *set, uint64_t page);
 void hl_pageset_remove(struct hl_pageset *set, uint64_t page);
+bool hl_pageset_has(const struct hl_pageset *set, uint64_t page);
 /* Whether one of n pages is in it. */
 bool hl_pageset_any(const struct hl_pageset *set, uint64_t first, uint64_t n);
 void hl_pageset_free(struct hl_pageset *set);

@@ -40,6 +40,7 @@ struct harvest {
 	/* In this round. */
 	uint32_t fixed;
 	struct hl_frame *writing; /* one of those that others write */
+	struct hl_frame *busy; /* one that has to be written first, and is fixed exclusively */
 };
 
 static bool change(struct hl_frame *frame, uint64_t word, uint64_t next)
@@ -146,7 +147,7 @@ static uint32_t sweep(struct hl_pagecache *cache, enum pressure pressure, struct
 /* Writes what dirty pages there were, and evicts them; 0 or why one could not be written. */
 static int clean(struct hl_pagecache *cache, struct hl_local *local, struct harvest *harvest)
 {
-	struct hl_frame *claimed[HL_BATCH];
+	struct hl_frame *claimed[HL_BATCH], *busy;
 	unsigned n = 0;
 	int rc;
 
@@ -157,7 +158,8 @@ static int clean(struct hl_pagecache *cache, struct hl_local *local, struct harv
 	harvest->n_dirty = 0;
 	if (!n)
 		return 0;
-	rc = hl_write_claimed(cache, local, claimed, n);
+	rc = hl_write_claimed(cache, local, claimed, n, &busy);
+	harvest->busy = busy ? busy : harvest->busy;
 	for (unsigned i = 0; i < n && harvest->n_clean < HL_BATCH; i++) {
 		if (hl_evict(cache, claimed[i]))
 			harvest->clean[harvest->n_clean++] = claimed[i];
@@ -173,7 +175,7 @@ static int go_round(struct hl_pagecache *cache, struct hl_local *local, enum pre
 	int rc = 0, error;
 
 	harvest->fixed = 0;
-	harvest->writing = NULL;
+	harvest->writing = harvest->busy = NULL;
 	while (passed < n && !harvest->n_clean) {
 		passed += sweep(cache, pressure, harvest);
 		if (harvest->n_dirty == HL_BATCH || (passed >= n && !harvest->n_clean)) {
@@ -246,7 +248,7 @@ struct hl_frame *hl_reclaim(struct hl_pagecache *cache, struct hl_local *local, 
 			continue;
 		}
 		if (rc) {
-			*error = rc;
+			*error = harvest.busy && rc == -EBUSY ? -ENOBUFS : rc;
 			return NULL;
 		}
 		/* Others are about to have some: by writing them, or they have just taken them. */

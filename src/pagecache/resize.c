@@ -56,7 +56,8 @@ static void turn_off_free(struct hl_pagecache *cache, uint32_t n)
 	pthread_mutex_unlock(&cache->free_lock);
 }
 
-/* Drops the page of a frame; 0, -EBUSY: fixed, -EAGAIN: look again, or an error. */
+/* Drops the page of a frame; 0, -EBUSY: it is fixed, or what has to be written before it;
+ * -EAGAIN: look again, or an error. */
 static int turn_off_used(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame *frame)
 {
 	uint64_t word = atomic_load_explicit(&frame->word, memory_order_relaxed);
@@ -70,7 +71,8 @@ static int turn_off_used(struct hl_pagecache *cache, struct hl_local *local, str
 	if (word & HL_FRAME_SPREAD && hl_pins_have(cache, frame))
 		return -EBUSY;
 	if (word & HL_FRAME_DIRTY) {
-		int rc = hl_write_claim(frame) ? hl_write_claimed(cache, local, &frame, 1)
+		struct hl_frame *busy;
+		int rc = hl_write_claim(frame) ? hl_write_claimed(cache, local, &frame, 1, &busy)
 					       : -EAGAIN;
 
 		return rc ? rc : -EAGAIN;

@@ -68,7 +68,7 @@ uint64_t hl_failed_syncs(struct hl_pagecache *cache)
 }
 
 bool hl_note_written(struct hl_pagecache *cache, uint64_t failed_before, const uint64_t *page,
-		     unsigned n)
+		     unsigned n, bool claimed)
 {
 	bool sure;
 
@@ -77,6 +77,8 @@ bool hl_note_written(struct hl_pagecache *cache, uint64_t failed_before, const u
 	for (unsigned i = 0; sure && i < n; i++) {
 		hl_pageset_add(&cache->written, page[i]);
 		hl_pageset_remove(&cache->lost, page[i]);
+		if (claimed)
+			hl_orders_written(cache, page[i]);
 	}
 	pthread_mutex_unlock(&cache->written_lock);
 	return sure;
@@ -97,7 +99,7 @@ static void write_surely(struct hl_pagecache *cache, struct hl_local *local,
 			if (!error[i])
 				page[n_written++] = hl_frame_page(frame[i]);
 		}
-	} while (!hl_note_written(cache, failed_before, page, n_written));
+	} while (!hl_note_written(cache, failed_before, page, n_written, true));
 }
 
 /* Asks for each page whether it may be written; those that may come first: how many. */
@@ -123,8 +125,8 @@ static unsigned ask(struct hl_pagecache *cache, struct hl_frame **frame, unsigne
 	return may_not;
 }
 
-int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
-		     unsigned n)
+int hl_write_unordered(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		       unsigned n)
 {
 	int error[HL_BATCH], first = 0;
 	int state = hl_no_cancel(); /* for what the program is asked */
@@ -146,6 +148,59 @@ int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct 
 	return first;
 }
 
+/* Writes a page after those before it, whatever that takes. */
+static int write_in_order(struct hl_pagecache *cache, struct hl_local *local,
+			  struct hl_frame *frame, uint64_t page, struct hl_frame **busy)
+{
+	int rc = hl_claim_dirty(cache, frame, page);
+
+	if (rc < 0)
+		*busy = frame;
+	if (rc <= 0)
+		return rc;
+	rc = hl_orders_settle(cache, local, page, busy);
+	if (!rc)
+		return hl_write_unordered(cache, local, &frame, 1);
+	hl_frame_unshare(cache, frame, HL_FRAME_WRITING);
+	return rc;
+}
+
+/* Writes claimed frames before which something has to go; 0 or the first error. */
+static int write_ordered(struct hl_pagecache *cache, struct hl_local *local,
+			 struct hl_frame **frame, unsigned n, struct hl_frame **busy)
+{
+	uint64_t page[HL_BATCH];
+	unsigned may;
+	int rc, first;
+
+	hl_orders_prepare(cache, local, frame, n);
+	may = hl_orders_split(cache, frame, n);
+	first = hl_write_unordered(cache, local, frame, may);
+	/* One by one, for nobody may wait who has others claimed. */
+	for (unsigned i = may; i < n; i++) {
+		page[i] = hl_frame_page(frame[i]);
+		hl_frame_unshare(cache, frame[i], HL_FRAME_WRITING);
+	}
+	for (unsigned i = may; i < n; i++) {
+		rc = write_in_order(cache, local, frame[i], page[i], busy);
+		first = first ? first : rc;
+	}
+	return first;
+}
+
+int hl_write_claimed(struct hl_pagecache *cache, struct hl_local *local, struct hl_frame **frame,
+		     unsigned n, struct hl_frame **busy)
+{
+	unsigned may = hl_orders_split(cache, frame, n);
+	int rc, first = hl_write_unordered(cache, local, frame, may);
+
+	*busy = NULL;
+	if (may == n)
+		return first;
+	rc = write_ordered(cache, local, frame + may, n - may, busy);
+	return first ? first : rc;
+}
+
 /* ---- Sync ---- */
 
 struct range {
@@ -165,7 +220,7 @@ static bool is_due(const struct hl_frame *frame, const struct range *range)
 /* Writes what can be written at once; 0 or the first error. */
 static int write_all(struct hl_pagecache *cache, struct hl_local *local, const struct range *range)
 {
-	struct hl_frame *batch[HL_BATCH];
+	struct hl_frame *batch[HL_BATCH], *busy;
 	uint32_t n_frames = hl_frames_ever(cache);
 	unsigned n = 0;
 	int rc, first = 0;
@@ -174,7 +229,7 @@ static int write_all(struct hl_pagecache *cache, struct hl_local *local, const s
 		if (is_due(&cache->frame[i], range) && hl_write_claim(&cache->frame[i]))
 			batch[n++] = &cache->frame[i];
 		if (n && (n == HL_BATCH || i + 1 == n_frames)) {
-			rc = hl_write_claimed(cache, local, batch, n);
+			rc = hl_write_claimed(cache, local, batch, n, &busy);
 			first = first ? first : rc;
 			n = 0;
 		}
@@ -187,15 +242,20 @@ static int write_one(struct hl_pagecache *cache, struct hl_local *local, struct 
 		     const struct range *range)
 {
 	while (is_due(frame, range)) {
+		struct hl_frame *busy = frame;
 		uint64_t word;
 
-		if (hl_write_claim(frame))
-			return hl_write_claimed(cache, local, &frame, 1);
-		word = atomic_load_explicit(&frame->word, memory_order_acquire);
-		if (word & HL_FRAME_EXCL && hl_held_has(local, hl_frame_number(cache, frame)))
+		if (hl_write_claim(frame)) {
+			int rc = hl_write_claimed(cache, local, &frame, 1, &busy);
+
+			if (!busy)
+				return rc;
+		}
+		word = atomic_load_explicit(&busy->word, memory_order_acquire);
+		if (word & HL_FRAME_EXCL && hl_held_has(local, hl_frame_number(cache, busy)))
 			return -EDEADLK;
 		if (word & (HL_FRAME_EXCL | HL_FRAME_WRITING))
-			hl_frame_wait(frame, word, 0);
+			hl_frame_wait(busy, word, 0);
 	}
 	return 0;
 }
@@ -240,23 +300,27 @@ static void lose_all(struct hl_pagecache *cache, struct hl_local *local, struct 
 {
 	cache->failed_syncs++;
 	cache->lost.all |= written->all;
+	hl_orders_lost(cache);
 	hl_pageset_each(written, lose, local);
 }
 
-/* Has the device keep what was written; 0, or an error that concerns the range. */
-static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
-		       const struct range *range)
+int hl_sync_written(struct hl_pagecache *cache, struct hl_local *local)
 {
 	struct hl_pageset written;
 	int rc;
 
 	pthread_mutex_lock(&cache->sync_lock);
 	pthread_mutex_lock(&cache->written_lock);
+	cache->syncs++;
+	cache->syncing = true;
 	written = cache->written;
 	cache->written = (struct hl_pageset){ 0 };
 	pthread_mutex_unlock(&cache->written_lock);
 	rc = cache->io->sync(cache->fd);
 	pthread_mutex_lock(&cache->written_lock);
+	cache->syncing = false;
+	if (!rc)
+		hl_orders_synced(cache);
 	if (rc) {
 		cache->lost_error = rc;
 		lose_all(cache, local, &written);
@@ -264,14 +328,25 @@ static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
 		lose_all(cache, local, &cache->written);
 		hl_pageset_free(&cache->written);
 	}
+	pthread_mutex_unlock(&cache->written_lock);
+	pthread_mutex_unlock(&cache->sync_lock);
+	hl_pageset_free(&written);
+	return rc;
+}
+
+/* The same; 0, or an error that concerns the range. */
+static int sync_device(struct hl_pagecache *cache, struct hl_local *local,
+		       const struct range *range)
+{
+	int rc = hl_sync_written(cache, local);
+
+	pthread_mutex_lock(&cache->written_lock);
 	/* The length of the file is no page's, and may be what was not kept. */
 	if (hl_pageset_any(&cache->lost, range->first, range->n))
 		rc = cache->lost_error;
 	else if (range->first || range->n != UINT64_MAX)
 		rc = 0;
 	pthread_mutex_unlock(&cache->written_lock);
-	pthread_mutex_unlock(&cache->sync_lock);
-	hl_pageset_free(&written);
 	return rc;
 }
 
