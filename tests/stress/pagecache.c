@@ -4,13 +4,14 @@
  * version number for each page with a lock around it, says what each page must hold. With 1, 2,
  * 3, 10 and more frames, with and without faults of the device.
  *
- *	stress-pagecache_model [OPERATIONS [SEED]]	for each number of frames
+ *	stress-pagecache_model [OPERATIONS [SEED [FRAMES]]]	for each number of frames, or one
  *
  * A page holds its number and a version in every word; a thread that has it exclusively
  * writes the next. What no fault concerned must be as the model has it; a page whose fix
  * fails is as it was before. After a sync that said yes the file holds what was there when it
  * began, or later. Some pages are discarded now and then, by who keeps all others from them; they
- * hold zeroes then.
+ * hold zeroes then. Pages are ordered behind others, and each write is looked at on its way
+ * to the file: what has to be there before it is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,14 +37,26 @@
 #define WORDS (PAGE / sizeof(uint64_t))
 #define PAGES 64u
 #define THREADS 6
+/* That are remembered of a page. */
+#define ORDERS 4u
 
 struct model {
 	/* Written by who has the page exclusively; read by who has it in any way. */
 	_Atomic(uint64_t) version;
 	/* Who has it, to see that nobody has it who must not. */
 	_Atomic(int) shared, exclusive;
+	/* The newest that was marked dirty, or newer. */
+	_Atomic(uint64_t) marked;
 	/* At least this is in the file: set by who synced. */
 	_Atomic(uint64_t) synced;
+	/* What the device has of it, and has kept. */
+	_Atomic(uint64_t) on_device, durable;
+	/* What is newer than .since needs .version of the page .before at least to be durable. The
+	 * last orders, by who has the page exclusively. */
+	struct {
+		uint64_t before, version, since;
+	} order[ORDERS];
+	unsigned n_orders;
 	/* For pages that are discarded: held by who uses the page, exclusively by who discards. */
 	pthread_rwlock_t gate;
 	bool zeroes; /* it was discarded, and not written since */
@@ -53,9 +66,10 @@ struct model {
 static struct model model[PAGES];
 static struct hl_pagecache *cache;
 static char path[] = "pagecache-model-XXXXXX";
-static _Atomic(unsigned long) bad, done, no_frames, faults, torn, synced, sync_failed, discarded;
+static _Atomic(unsigned long) bad, done, no_frames, faults, torn, synced, sync_failed, discarded,
+	ordered, circles;
 static unsigned long operations = 10000;
-static unsigned seed;
+static unsigned seed, only_frames;
 
 static uint32_t next_random(uint64_t *state)
 {
@@ -79,6 +93,58 @@ static bool is_discarded_at_times(uint64_t page)
 {
 	return page % 8 == 7;
 }
+
+/* ---- The device ---- */
+
+static uint64_t version_of(uint64_t word)
+{
+	return word & ((UINT64_C(1) << 40) - 1);
+}
+
+static void check_write(uint64_t page, const uint64_t *data)
+{
+	const struct model *m = &model[page];
+
+	for (unsigned i = 0; i < ORDERS && i < m->n_orders; i++) {
+		if (version_of(data[0]) > m->order[i].since &&
+		    atomic_load(&model[m->order[i].before].durable) < m->order[i].version)
+			wrong("is written too early", page, m->order[i].before,
+			      m->order[i].version);
+	}
+}
+
+/* Who writes a page has a share of it, so that its orders stay as they are meanwhile. */
+static void run_requests(int fd, struct hl_io_request *request, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; request[i].write && k < request[i].n_iov; k++)
+			check_write(request[i].offset / PAGE + k, request[i].iov[k].iov_base);
+	}
+	faulty_io.run(fd, request, n);
+	for (unsigned i = 0; i < n; i++) {
+		for (ssize_t k = 0; request[i].write && k * PAGE < request[i].result; k++)
+			atomic_store(&model[request[i].offset / PAGE + (uint64_t)k].on_device,
+				     version_of(*(uint64_t *)request[i].iov[k].iov_base));
+	}
+}
+
+/* One at a time. */
+static int sync_file(int fd)
+{
+	uint64_t version[PAGES];
+	int rc;
+
+	for (unsigned page = 0; page < PAGES; page++)
+		version[page] = atomic_load(&model[page].on_device);
+	rc = faulty_io.sync(fd);
+	for (unsigned page = 0; page < PAGES && !rc; page++)
+		atomic_store(&model[page].durable, version[page]);
+	return rc;
+}
+
+static const struct hl_io checked_io = { .run = run_requests, .sync = sync_file };
+
+/* ---- What the threads do ---- */
 
 static void check_page(const uint64_t *data, uint64_t page)
 {
@@ -110,6 +176,27 @@ static bool may_fail(int rc, unsigned how)
 	return false;
 }
 
+/* Orders a page that is fixed exclusively, and going to be changed, behind another. */
+static void order_behind(uint64_t first, uint64_t then)
+{
+	struct model *m = &model[then];
+	uint64_t version = atomic_load(&model[first].marked);
+	int rc = hl_page_write_before(cache, first, then);
+	unsigned i = m->n_orders % ORDERS;
+
+	if (rc) {
+		if (rc != -EDEADLK && rc != -ENOMEM)
+			wrong("cannot be ordered", then, first, (uint64_t)-rc);
+		atomic_fetch_add(&circles, 1);
+		return;
+	}
+	m->order[i].before = first;
+	m->order[i].version = version;
+	m->order[i].since = atomic_load(&m->version);
+	m->n_orders++;
+	atomic_fetch_add(&ordered, 1);
+}
+
 /* Uses a page that is fixed, and unfixes it. */
 static void use_fixed(uint64_t page, unsigned how, uint64_t *data, uint64_t *random)
 {
@@ -124,12 +211,18 @@ static void use_fixed(uint64_t page, unsigned how, uint64_t *data, uint64_t *ran
 		if ((how & HL_PAGE_NEW) != HL_PAGE_NEW)
 			check_page(data, page);
 		if (how == HL_PAGE_NEW || next_random(random) % 8) {
+			uint64_t first = next_random(random) % PAGES;
+
+			if (next_random(random) % 4 == 0 && first != page &&
+			    !is_discarded_at_times(first) && !is_discarded_at_times(page))
+				order_behind(first, page);
 			for (unsigned i = 0; i < WORDS; i++)
 				data[i] = word_of(page, version + 1);
 			atomic_store(&m->version, version + 1);
 			m->zeroes = m->unsure = false;
 			if (hl_page_dirty(cache, data))
 				wrong("cannot be dirty", page, 0, 0);
+			atomic_store(&m->marked, version + 1);
 		}
 		atomic_fetch_sub(&m->exclusive, 1);
 	} else {
@@ -382,13 +475,15 @@ static void run(unsigned frames, unsigned one_in, bool resizes)
 	pthread_t thread[THREADS];
 	int rc;
 
+	if (only_frames && frames != only_frames)
+		return;
 	memset(model, 0, sizeof(model));
 	for (unsigned page = 0; page < PAGES; page++)
 		pthread_rwlock_init(&model[page].gate, NULL);
-	done = no_frames = faults = torn = synced = sync_failed = discarded = 0;
+	done = no_frames = faults = torn = synced = sync_failed = discarded = ordered = circles = 0;
 	assert_int_equal(truncate(path, 0), 0);
 	faulty_reset();
-	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &faulty_io), 0);
+	assert_int_equal(hl_pagecache_open_by(&cache, path, &options, &checked_io), 0);
 	faulty_one_in = one_in;
 	faulty_slow_one_in = 20;
 	faulty_no_sync = true; /* see pagecache_crash for what it is for */
@@ -415,10 +510,12 @@ static void run(unsigned frames, unsigned one_in, bool resizes)
 	check_file(true);
 	assert_int_equal(bad, 0);
 	printf("# %u frames, one fault in %u: %lu operations, %lu without a frame, %lu faults, "
-	       "%lu torn, %lu syncs, %lu failed, %lu discarded\n",
-	       frames, one_in, operations, no_frames, faults, torn, synced, sync_failed, discarded);
+	       "%lu torn, %lu syncs, %lu failed, %lu discarded, %lu orders, %lu circles\n",
+	       frames, one_in, operations, no_frames, faults, torn, synced, sync_failed, discarded,
+	       ordered, circles);
+	fflush(stdout);
 	assert_true(!one_in || faults);
-	assert_true(synced);
+	assert_true(synced && ordered);
 }
 
 static void pages_hold_what_the_model_says(void **state)
@@ -457,6 +554,7 @@ int main(int argc, char **argv)
 
 	operations = argc > 1 ? strtoul(argv[1], NULL, 10) : operations;
 	seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)time(NULL);
+	only_frames = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
 	printf("# seed %u\n", seed);
 	faulty_seed(seed);
 	fd = mkstemp(path);

@@ -11,7 +11,8 @@
  *
  * Each sector of a page says which page it is and in which version. Who has synced notes the
  * versions that were there before: .promised. What is on the disk afterwards may be newer, up
- * to what somebody has begun to write, and never older.
+ * to what somebody has begun to write, and never older. Pages are ordered behind others: of what
+ * is on the disk, synced or not, nothing is there without what had to be there before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,8 @@
 
 #define PAGES 64u
 #define THREADS 3
+#define ORDERS 4u
+#define NO_ORDER PAGES
 
 /* In memory that the killed process shares with who looks at the file. */
 struct shared {
@@ -46,8 +49,14 @@ struct shared {
 		_Atomic(uint64_t) begun; /* the newest version that anybody began to write */
 		_Atomic(uint64_t) written; /* the newest that was unfixed */
 		_Atomic(uint64_t) promised; /* at least this is in the file */
+		/* The last orders: what is newer than .since is not there without this .version
+		 * of the page .before, or a newer one. By who has the page exclusively. */
+		struct {
+			_Atomic(uint64_t) before, since, version; /* 0: none */
+		} order[ORDERS];
+		_Atomic(unsigned) n_orders;
 	} page[PAGES];
-	_Atomic(uint64_t) operations;
+	_Atomic(uint64_t) operations, orders;
 	_Atomic(int) bad;
 };
 
@@ -98,8 +107,39 @@ static bool sector_is_whole(const struct sector *sector, uint64_t page)
 	return sector->page == page;
 }
 
+/* The oldest or the newest version of a page's sectors. */
+static uint64_t version_on_disk(const struct sector *sector, uint64_t page, bool newest)
+{
+	const size_t sectors = page_size / sizeof(*sector);
+	uint64_t version = sector[page * sectors].version;
+
+	for (size_t i = page * sectors; i < (page + 1) * sectors; i++) {
+		if (newest ? sector[i].version > version : sector[i].version < version)
+			version = sector[i].version;
+	}
+	return version;
+}
+
+static void check_orders(const struct sector *sector)
+{
+	for (uint64_t page = 0; page < PAGES; page++) {
+		uint64_t newest = version_on_disk(sector, page, true);
+
+		for (unsigned i = 0; i < ORDERS; i++) {
+			uint64_t before = shared->page[page].order[i].before;
+
+			if (newest > shared->page[page].order[i].since &&
+			    version_on_disk(sector, before, false) <
+				    shared->page[page].order[i].version)
+				wrong("is there without what goes before it", page, before,
+				      shared->page[page].order[i].version);
+		}
+	}
+}
+
 static void check_disk(const struct sector *sector)
 {
+	check_orders(sector);
 	for (size_t i = 0; i < PAGES * page_size / sizeof(*sector); i++, sector++) {
 		uint64_t page = i / (page_size / sizeof(*sector));
 
@@ -116,13 +156,30 @@ static void check_disk(const struct sector *sector)
 
 /* ---- Threads that write and sync ---- */
 
-static void write_page(uint64_t page, unsigned how)
+/* The page is fixed exclusively. It may be killed at each line. */
+static void order_behind(uint64_t first, uint64_t page)
+{
+	unsigned i = shared->page[page].n_orders++ % ORDERS;
+	uint64_t version = shared->page[first].written;
+
+	if (first == page || hl_page_write_before(cache, first, page))
+		return;
+	shared->page[page].order[i].version = 0;
+	shared->page[page].order[i].before = first;
+	shared->page[page].order[i].since = shared->page[page].begun;
+	shared->page[page].order[i].version = version;
+	shared->orders++;
+}
+
+static void write_page(uint64_t page, unsigned how, uint64_t first)
 {
 	uint64_t version;
 	void *data;
 
 	if (hl_page_fix(cache, page, how, &data))
 		return;
+	if (first != NO_ORDER)
+		order_behind(first, page);
 	version = atomic_fetch_add(&shared->page[page].begun, 1) + 1;
 	fill_page(data, page, version);
 	hl_page_dirty(cache, data);
@@ -173,10 +230,12 @@ static void *work(void *arg)
 		uint64_t page = next_random(&work->random) % PAGES;
 		unsigned what = next_random(&work->random) % 100;
 
-		if (what < 55)
-			write_page(page, HL_PAGE_EXCLUSIVE);
+		if (what < 35)
+			write_page(page, HL_PAGE_EXCLUSIVE, NO_ORDER);
+		else if (what < 55)
+			write_page(page, HL_PAGE_EXCLUSIVE, next_random(&work->random) % PAGES);
 		else if (what < 60)
-			write_page(page, HL_PAGE_NEW);
+			write_page(page, HL_PAGE_NEW, NO_ORDER);
 		else if (what < 80)
 			read_page(page);
 		else if (what < 97)
@@ -225,7 +284,9 @@ static void forget_written(void)
 {
 	for (unsigned i = 0; i < PAGES; i++)
 		shared->page[i].written = 0;
-	shared->operations = 0;
+	for (unsigned i = 0; i < PAGES * ORDERS; i++)
+		shared->page[i / ORDERS].order[i % ORDERS].version = 0;
+	shared->operations = shared->orders = 0;
 }
 
 /* ---- Killed ---- */
@@ -256,7 +317,7 @@ static void check_file(void)
 
 static void what_sync_promised_is_there_after_a_kill(void **state)
 {
-	unsigned long operations = 0;
+	unsigned long operations = 0, orders = 0;
 
 	(void)state;
 	forget();
@@ -282,18 +343,20 @@ static void what_sync_promised_is_there_after_a_kill(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status));
 		operations += shared->operations;
+		orders += shared->orders;
 		check_file();
 	}
 	page_size = 4096;
-	printf("# killed %lu times after %lu operations\n", rounds, operations);
+	printf("# killed %lu times after %lu operations, %lu orders\n", rounds, operations, orders);
 	assert_int_equal(shared->bad, 0);
+	assert_true(orders);
 }
 
 /* ---- Without power ---- */
 
 static void what_sync_promised_is_there_after_a_loss_of_power(void **state)
 {
-	unsigned long lost = 0, ios = 0, failed = 0;
+	unsigned long lost = 0, ios = 0, failed = 0, orders = 0;
 
 	(void)state;
 	forget();
@@ -311,15 +374,17 @@ static void what_sync_promised_is_there_after_a_loss_of_power(void **state)
 		assert_int_equal(hl_pagecache_abandon(cache), 0);
 		ios += model_ios;
 		failed += model_failed_syncs;
+		orders += shared->orders;
 		lost += model_disk_recover(0);
 		check_disk(model_disk_contents(0));
 		/* What is there now will stay, but it may be any of what was not promised. */
 	}
 	model_disk_free(0);
-	printf("# power failed %lu times in %lu I/Os, %lu syncs failed, %lu sectors lost\n",
-	       rounds * 10, ios, failed, lost);
+	printf("# power failed %lu times in %lu I/Os, %lu syncs failed, %lu sectors lost, "
+	       "%lu orders\n",
+	       rounds * 10, ios, failed, lost, orders);
 	assert_int_equal(shared->bad, 0);
-	assert_true(failed && lost);
+	assert_true(failed && lost && orders);
 }
 
 /* ---- The log first ---- */
