@@ -236,7 +236,7 @@ HL_API int hl_page_dirty(struct hl_pagecache *cache, void *data);
  *	-ERANGE		the file ends before one of the pages
  *	-EINVAL		@first is @then
  *	-EROFS		the cache is read-only
- *	-ENOMEM		about 150 bytes are kept for an order with its pages
+ *	-ENOMEM		about 200 bytes are kept for an order with its pages
  * Does not block, and does no I/O.
  */
 HL_API int hl_page_write_before(struct hl_pagecache *cache, uint64_t first, uint64_t then);

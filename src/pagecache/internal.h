@@ -613,6 +613,9 @@ struct hl_frame *hl_frame_steal(struct hl_pagecache *cache);
 
 /* Half of what is free of memory, in bytes. */
 size_t hl_default_limit(void);
+/* What is free in the cgroups that are listed in a file (/proc/self/cgroup) and are mounted there;
+ * UINT64_MAX: they have no limit. */
+uint64_t hl_free_of_cgroups(const char *own, const char *mount);
 
 /* ---- reclaim.c ---- */
 

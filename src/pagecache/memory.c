@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * How much memory a cache takes by default: half of what is free, as far as the system, the
- * memory cgroups of the process and its address space let it.
+ * memory cgroups of the process and its limits of addresses and of data let it.
  */
 #include "pagecache/internal.h"
 
@@ -47,30 +47,53 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* What a version of memory cgroups calls its files. */
+struct names {
+	const char *under; /* of where cgroups are mounted */
+	const char *limit[2]; /* what may not be exceeded, and at what processes are slowed down */
+	const char *used;
+};
+
+static const struct names v1 = { "/memory",
+				 { "memory.limit_in_bytes", NULL },
+				 "memory.usage_in_bytes" };
+static const struct names v2 = { "", { "memory.max", "memory.high" }, "memory.current" };
+
+/* A file of the cgroup with this path. */
+static uint64_t number_of_cgroup(const char *mount, const struct names *names, const char *path,
+				 const char *name, uint64_t otherwise)
+{
+	char file[2 * PATH_MAX + 64];
+
+	snprintf(file, sizeof(file), "%s%s%s/%s", mount, names->under, path, name);
+	return number_in(file, otherwise);
+}
+
 /* What is free in a cgroup and in all above it. */
-static uint64_t free_of_cgroup(const char *root, char *path, const char *limit, const char *used)
+static uint64_t free_of_cgroup(const char *mount, const struct names *names, char *path)
 {
 	uint64_t unused = UINT64_MAX;
-	char file[PATH_MAX + 64];
 
 	for (;;) {
-		uint64_t most, now;
+		uint64_t used = number_of_cgroup(mount, names, path, names->used, 0);
 		char *slash = strrchr(path, '/');
 
-		snprintf(file, sizeof(file), "%s%s/%s", root, path, limit);
-		most = number_in(file, UINT64_MAX);
-		snprintf(file, sizeof(file), "%s%s/%s", root, path, used);
-		now = number_in(file, 0);
-		unused = least(unused, most > now ? most - now : 0);
+		for (unsigned i = 0; i < 2 && names->limit[i]; i++) {
+			uint64_t most =
+				number_of_cgroup(mount, names, path, names->limit[i], UINT64_MAX);
+
+			if (most != UINT64_MAX)
+				unused = least(unused, most > used ? most - used : 0);
+		}
 		if (!slash)
 			return unused;
 		*slash = '\0';
 	}
 }
 
-static uint64_t free_of_cgroups(void)
+uint64_t hl_free_of_cgroups(const char *own, const char *mount)
 {
-	FILE *file = fopen("/proc/self/cgroup", "re");
+	FILE *file = fopen(own, "re");
 	char line[PATH_MAX];
 	uint64_t unused = UINT64_MAX;
 
@@ -81,31 +104,43 @@ static uint64_t free_of_cgroups(void)
 		if (!path)
 			continue;
 		if (strstr(line, ":memory:"))
-			unused = least(unused, free_of_cgroup("/sys/fs/cgroup/memory", path,
-							      "memory.limit_in_bytes",
-							      "memory.usage_in_bytes"));
+			unused = least(unused, free_of_cgroup(mount, &v1, path));
 		else if (!strncmp(line, "0::", 3))
-			unused = least(unused, free_of_cgroup("/sys/fs/cgroup", path, "memory.max",
-							      "memory.current"));
+			unused = least(unused, free_of_cgroup(mount, &v2, path));
 	}
 	if (file)
 		fclose(file);
 	return unused;
 }
 
-static uint64_t free_of_addresses(void)
+/* What is left of a limit; used: a field of statm, in pages. */
+static uint64_t left_of(int resource, unsigned field)
 {
-	uint64_t used = number_in("/proc/self/statm", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t used = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages;
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	for (unsigned i = 0; file && i <= field && fscanf(file, "%lu", &pages) == 1; i++)
+		used = pages * page;
+	if (file)
+		fclose(file);
+	if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+/* Of all addresses, and of what is private and can be written to, which frames are. */
+static uint64_t free_of_addresses(void)
+{
+	return least(left_of(RLIMIT_AS, 0), left_of(RLIMIT_DATA, 5));
+}
+
 size_t hl_default_limit(void)
 {
-	uint64_t unused = least(free_of_system(), least(free_of_cgroups(), free_of_addresses()));
+	uint64_t unused = least(free_of_system(),
+				least(hl_free_of_cgroups("/proc/self/cgroup", "/sys/fs/cgroup"),
+				      free_of_addresses()));
 
 	return (size_t)least(unused / 2, SIZE_MAX / 4);
 }

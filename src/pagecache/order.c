@@ -29,12 +29,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A line: a walk over a graph that is in memory takes one for each. */
 struct order {
 	struct hl_order_page *first, *then;
 	struct order *next_out, **link_out; /* of .first */
 	struct order *next_in, **link_in; /* of .then */
 	uint64_t sync; /* the number of the sync that ends it; 0: the first is not written yet */
-};
+} __attribute__((aligned(8 * sizeof(uint64_t))));
 
 /* A page with orders. */
 struct hl_order_page {
@@ -535,7 +536,7 @@ static int add(struct hl_pagecache *cache, uint64_t first, uint64_t then, uint64
 	if (before && after && goes_before(orders, after, before))
 		rc = -EDEADLK;
 	else if (before && after)
-		order = malloc(sizeof(*order));
+		order = aligned_alloc(_Alignof(struct order), sizeof(*order));
 	if (order) {
 		*order = (struct order){ .first = before, .then = after, .sync = sync };
 		link_up(orders, order);

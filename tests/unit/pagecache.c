@@ -818,35 +818,48 @@ static void a_lower_limit_holds_at_once(void **state)
 	close_cache();
 }
 
+static size_t data_of_process(void)
+{
+	unsigned long data = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_int_equal(fscanf(file, "%*u %*u %*u %*u %*u %lu", &data), 1);
+	fclose(file);
+	return data * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* With a limit to what is left of addresses or data; 0, or what is wrong. */
+static int use_default_with(__rlimit_resource_t resource, rlim_t most, size_t room)
+{
+	const struct rlimit limit = { most, most };
+	void *data;
+
+	if (setrlimit(resource, &limit))
+		return 1;
+	if (hl_default_limit() > room / 2 || hl_default_limit() < room / 4)
+		return 2;
+	if (hl_pagecache_open(&cache, path, &(struct hl_pagecache_options){ .pages = 10 }))
+		return 3;
+	return hl_page_fix(cache, 1, 0, &data) || !malloc(32 << 20) ? 4 : 0;
+}
+
 static void the_limit_by_default_leaves_room(void **state)
 {
 	const size_t room = 256 << 20;
-	struct rlimit limit;
 	unsigned long resident;
-	int status;
-	pid_t pid;
 
 	(void)state;
 	assert_true(hl_default_limit() > 0);
-	limit.rlim_cur = limit.rlim_max = memory_of_process(&resident) + room;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	pid = fork();
-	if (!pid) {
-		void *data;
-		bool bad = setrlimit(RLIMIT_AS, &limit) || hl_default_limit() > room / 2 ||
-			   hl_pagecache_open(&cache, path,
-					     &(struct hl_pagecache_options){ .pages = 10 }) ||
-			   hl_page_fix(cache, 1, 0, &data) || !malloc(32 << 20);
+	for (int of_data = 0; of_data < 2 && !UNDER_SANITIZER; of_data++) {
+		rlim_t most = (of_data ? data_of_process() : memory_of_process(&resident)) + room;
+		int status;
+		pid_t pid = fork();
 
-		_exit(bad);
+		if (!pid)
+			_exit(use_default_with(of_data ? RLIMIT_DATA : RLIMIT_AS, most, room));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-#else
-	(void)limit;
-	(void)status;
-	(void)pid;
-#endif
 }
 
 static void a_hot_set_survives_a_scan(void **state)

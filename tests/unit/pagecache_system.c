@@ -595,6 +595,50 @@ static void the_limit_by_default_is_half_of_what_the_cgroup_has_left(void **stat
 	assert_int_equal(status, 0);
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char file[256];
+	FILE *out;
+
+	snprintf(file, sizeof(file), "%s/%s", folder, name);
+	out = fopen(file, "we");
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* A folder that looks like cgroups, of the second version, one in another. */
+static void the_limit_by_default_heeds_each_limit_of_each_cgroup_above(void **state)
+{
+	char root[] = "pagecache-cgroups-XXXXXX", outer[64], inner[64], own[64], command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(outer, sizeof(outer), "%s/outer", root);
+	snprintf(inner, sizeof(inner), "%s/outer/inner", root);
+	snprintf(own, sizeof(own), "%s/own", root);
+	assert_int_equal(mkdir(outer, 0755) | mkdir(inner, 0755), 0);
+	write_file(root, "own", "1:name=other:/\n0::/outer/inner\n");
+	assert_true(hl_free_of_cgroups(own, root) == UINT64_MAX);
+	write_file(inner, "memory.max", "max\n");
+	write_file(inner, "memory.high", "max\n");
+	write_file(inner, "memory.current", "1000\n");
+	assert_true(hl_free_of_cgroups(own, root) == UINT64_MAX);
+	write_file(inner, "memory.max", "90000\n");
+	assert_int_equal(hl_free_of_cgroups(own, root), 89000);
+	/* Above it nothing is killed, but everything slowed down. */
+	write_file(inner, "memory.high", "50000\n");
+	assert_int_equal(hl_free_of_cgroups(own, root), 49000);
+	write_file(outer, "memory.high", "60000\n");
+	write_file(outer, "memory.current", "20000\n");
+	assert_int_equal(hl_free_of_cgroups(own, root), 40000);
+	write_file(outer, "memory.high", "10000\n");
+	assert_int_equal(hl_free_of_cgroups(own, root), 0);
+	assert_true(hl_free_of_cgroups("/nowhere", root) == UINT64_MAX);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
 /* ---- Mappings stay as they are ---- */
 
 /* Evicts thousands of pages, where changing a mapping would be the end. */
@@ -806,6 +850,7 @@ int main(void)
 		TEST(pages_come_and_go_without_a_change_to_any_mapping),
 		TEST(a_full_disk_is_an_error_each_time_until_there_is_room),
 		TEST(the_limit_by_default_is_half_of_what_the_cgroup_has_left),
+		TEST(the_limit_by_default_heeds_each_limit_of_each_cgroup_above),
 		TEST(pages_of_each_size_go_each_way_and_are_read_by_who_only_reads),
 		TEST(files_are_longer_than_32_bits_of_bytes_and_of_pages),
 		TEST(a_block_device_is_a_file_of_one_length),
