@@ -133,16 +133,17 @@ HL_API int hl_pagecache_open(struct hl_pagecache **out, const char *path,
 /*
  * hl_pagecache_close - writes what is dirty, as hl_pagecache_sync(), and frees the cache
  *
- * No other thread may be using the cache. Returns 0, and the cache is gone. Otherwise it
- * is still there, to be synced again or given up: -EBUSY: pages are fixed; what
- * hl_pagecache_sync() returns.
+ * No other thread may be using the cache. Blocks as hl_pagecache_sync(). Returns 0, and the cache
+ * is gone. Otherwise it is still there, to be synced again or given up: -EBUSY: pages are fixed;
+ * what hl_pagecache_sync() returns.
  */
 HL_API int hl_pagecache_close(struct hl_pagecache *cache);
 
 /*
  * hl_pagecache_abandon - frees the cache without writing anything, fixed pages or not
  *
- * No other thread may be using it. Returns 0.
+ * No other thread may be using it. May block for what the library's threads are doing with it.
+ * Returns 0.
  */
 HL_API int hl_pagecache_abandon(struct hl_pagecache *cache);
 
@@ -193,7 +194,8 @@ HL_API int hl_page_unfix(struct hl_pagecache *cache, void *data);
  * @data: of a page that the caller has fixed exclusively
  *
  * Before or after it was changed, but before it is unfixed. Returns 0; -EINVAL: it is not
- * fixed exclusively.
+ * fixed exclusively; -ENOMEM: no memory for what the cache keeps for this thread, which cannot be
+ * for the thread that fixed it. Does not block.
  */
 HL_API int hl_page_dirty(struct hl_pagecache *cache, void *data);
 
@@ -253,8 +255,9 @@ HL_API int hl_page_write_before(struct hl_pagecache *cache, uint64_t first, uint
  * @data: where their addresses go, as the numbers are ordered
  *
  * Those that are not in memory are read at the same time, in one submission. Each is to be
- * unfixed. Returns 0, or, and none is fixed: -EINVAL: too many; as hl_page_fix(). Threads that
- * fix the same pages so do not wait for each other in a circle, if they have no others fixed.
+ * unfixed. Threads that fix the same pages so do not wait for each other in a circle, if they
+ * have no others fixed. Returns 0, or, and none is fixed: -EINVAL: too many; as hl_page_fix().
+ * Blocks as that.
  */
 HL_API int hl_page_fix_many(struct hl_pagecache *cache, const uint64_t *page, unsigned n,
 			    unsigned how, void **data);
@@ -287,8 +290,8 @@ struct hl_page_request {
  * @request: stays where it is until hl_page_fix_end() has returned something else than -EAGAIN
  *
  * Returns 0: hl_page_fix_end() can be called now, and done() will not be; -EINPROGRESS: done()
- * will be; -ENOMEM. Does not block. Every request that was begun has to be ended before the
- * cache is closed.
+ * will be; -ENOMEM: nor can it be begun. Does not block. Every request that was begun has to be
+ * ended before the cache is closed.
  */
 HL_API int hl_page_fix_begin(struct hl_pagecache *cache, struct hl_page_request *request);
 
@@ -297,7 +300,8 @@ HL_API int hl_page_fix_begin(struct hl_pagecache *cache, struct hl_page_request 
  * @data: as for hl_page_fix()
  *
  * By any thread, which has the page fixed then. Returns -EAGAIN: it is not there yet; 0 or an
- * error as hl_page_fix(). It may wait for who has the page fixed in a way that excludes it.
+ * error as hl_page_fix(). It may block while others have the page fixed in a way that excludes
+ * it, and for the device if the page had to make room meanwhile.
  */
 HL_API int hl_page_fix_end(struct hl_page_request *request, void **data);
 
@@ -336,19 +340,21 @@ struct hl_page_read {
  * Nothing is held and nothing need be given back. On a page that is in use it writes
  * nothing, so that any number of threads read the same pages without disturbing each other.
  *
- * Returns 0 or as hl_page_fix() shared.
+ * Returns 0 or as hl_page_fix() shared. Blocks if the page is not in memory, and while
+ * somebody has it fixed exclusively.
  */
 HL_API int hl_page_read_begin(struct hl_pagecache *cache, uint64_t page, struct hl_page_read *read);
 
-/* hl_page_read_valid - whether the page was all the time what it was at the beginning */
+/* hl_page_read_valid - whether the page was all the time what it was at the beginning; does not
+ * block */
 HL_API bool hl_page_read_valid(const struct hl_page_read *read);
 
 /* ---- The file ---- */
 
-/* hl_pagecache_pages - how many pages the file has; -ECHILD */
+/* hl_pagecache_pages - how many pages the file has; -ECHILD. Does not block. */
 HL_API int64_t hl_pagecache_pages(const struct hl_pagecache *cache);
 
-/* hl_pagecache_page_size - bytes of a page */
+/* hl_pagecache_page_size - bytes of a page; in a child of fork too. Does not block. */
 HL_API size_t hl_pagecache_page_size(const struct hl_pagecache *cache);
 
 /*
@@ -359,8 +365,8 @@ HL_API size_t hl_pagecache_page_size(const struct hl_pagecache *cache);
  * When it returns 0, all that was marked dirty before it was called is on the device
  * (fdatasync). Otherwise something is not, and every later call that concerns the same pages
  * fails too until they were written anew: the first error. -EDEADLK: the calling
- * thread has one of the pages fixed exclusively. Blocks, also for who else has them fixed
- * exclusively.
+ * thread has one of the pages fixed exclusively, or one that has to be written before them. Blocks,
+ * also for who else has them fixed exclusively.
  */
 HL_API int hl_pagecache_sync(struct hl_pagecache *cache);
 HL_API int hl_pagecache_sync_range(struct hl_pagecache *cache, uint64_t first, uint64_t n);
@@ -370,9 +376,10 @@ HL_API int hl_pagecache_sync_range(struct hl_pagecache *cache, uint64_t first, u
  *
  * They read as zeroes from then on; what was dirty of them is not written. The file system
  * gets the room back if it can take it, also when nothing can be written any more for want of
- * room. Returns 0; -EBUSY: one is fixed, nothing was discarded that is fixed or behind it;
- * -ERANGE: some are behind the end; -EROFS; what fallocate(2) or pwrite(2) fails with, and the
- * page holds what it held or zeroes. May block.
+ * room. Returns 0; -EBUSY: one is fixed, or one that has to be written before it is exclusively;
+ * nothing was discarded that is fixed or behind it; -ERANGE: some are behind the end; -EROFS; what
+ * fallocate(2), pwrite(2) or writing what goes before it fails with, and the page holds what it
+ * held or zeroes. May block.
  */
 HL_API int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint64_t n);
 
@@ -435,7 +442,8 @@ struct hl_page_holder {
  * hl_pagecache_holders - tells who has which pages fixed
  * @tell: called for each; it may not use the cache
  *
- * Returns how many there are. What is fixed and unfixed meanwhile may be told or not.
+ * Returns how many there are. What is fixed and unfixed meanwhile may be told or not. Blocks new
+ * threads of the cache while it tells.
  */
 HL_API int hl_pagecache_holders(struct hl_pagecache *cache,
 				void (*tell)(const struct hl_page_holder *holder, void *arg),
