@@ -74,11 +74,13 @@ static void *work(void *arg)
 
 static void run(unsigned threads)
 {
+	static uintptr_t seed; /* other pages each time */
 	pthread_t thread[64];
 
 	total = 0;
-	for (uintptr_t i = 0; i < threads; i++) {
-		if (pthread_create(&thread[i], NULL, work, (void *)(i + 1)))
+	for (unsigned i = 0; i < threads; i++) {
+		seed += 0x9e3779b97f4a7c15;
+		if (pthread_create(&thread[i], NULL, work, (void *)seed))
 			exit(3);
 	}
 	for (unsigned i = 0; i < threads; i++)

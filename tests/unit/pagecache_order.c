@@ -555,7 +555,7 @@ static void who_waits_for_room_or_syncs_gets_on_when_the_first_is_let_go(void **
 
 /* ---- Threads ---- */
 
-#define HOT 8u
+#define HOT 16u
 
 static _Atomic(bool) stop;
 static _Atomic(unsigned long) changes, circles;
@@ -608,7 +608,7 @@ static void syncs_end_though_all_pages_are_ordered_again_and_again(void **state)
 		for (uintptr_t i = 0; i < 4; i++)
 			assert_int_equal(pthread_create(&thread[i], NULL, change, (void *)(i + 1)),
 					 0);
-		for (int i = 0; i < 100; i++) {
+		for (int i = 0; i < 40; i++) {
 			assert_int_equal(hl_pagecache_sync_range(cache, (uint64_t)i % HOT, 1), 0);
 			if (i % 10 == 0)
 				assert_int_equal(hl_pagecache_sync(cache), 0);

@@ -759,6 +759,8 @@ static int use_memory(void)
 		if (hl_page_dirty(cache, data[i]) || hl_page_unfix(cache, data[i]))
 			rc = 1;
 	}
+	for (unsigned i = 1; !rc && i < 6; i++)
+		rc = hl_page_write_before(cache, page[i - 1], page[i]);
 	if (!rc)
 		rc = hl_pagecache_prefetch(cache, 100, 10);
 	if (!rc)
