@@ -119,12 +119,10 @@ static int discard_page(struct hl_pagecache *cache, uint64_t page)
 int hl_pagecache_discard(struct hl_pagecache *cache, uint64_t first, uint64_t n)
 {
 	uint64_t pages;
-	int rc = 0;
+	int rc = hl_cache_may_change(cache);
 
-	if (!hl_cache_is_ours(cache))
-		return -ECHILD;
-	if (cache->flags & HL_PAGECACHE_READ_ONLY)
-		return -EROFS;
+	if (rc)
+		return rc;
 	pages = atomic_load_explicit(&cache->pages, memory_order_relaxed);
 	if (first > pages || n > pages - first)
 		return -ERANGE;

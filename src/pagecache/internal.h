@@ -590,6 +590,14 @@ static inline bool hl_cache_is_ours(const struct hl_pagecache *cache)
 	return cache->generation == atomic_load_explicit(&hl_pc_generation, memory_order_relaxed);
 }
 
+/* 0, or why the caller cannot change the file. */
+static inline int hl_cache_may_change(const struct hl_pagecache *cache)
+{
+	if (!hl_cache_is_ours(cache))
+		return -ECHILD;
+	return cache->flags & HL_PAGECACHE_READ_ONLY ? -EROFS : 0;
+}
+
 /* ---- frames.c ---- */
 
 int hl_frames_map(struct hl_pagecache *cache, size_t limit, size_t most);

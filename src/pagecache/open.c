@@ -72,12 +72,10 @@ static uint64_t pages_of(const struct hl_pagecache *cache, uint64_t bytes)
 int hl_pagecache_grow(struct hl_pagecache *cache, uint64_t pages)
 {
 	uint64_t bytes = pages << cache->page_shift;
-	int rc = 0;
+	int rc = hl_cache_may_change(cache);
 
-	if (!hl_cache_is_ours(cache))
-		return -ECHILD;
-	if (cache->flags & HL_PAGECACHE_READ_ONLY)
-		return -EROFS;
+	if (rc)
+		return rc;
 	if (bytes >> cache->page_shift != pages || bytes > INT64_MAX)
 		return -EFBIG;
 	pthread_mutex_lock(&cache->resize_lock);

@@ -551,12 +551,10 @@ int hl_page_write_before(struct hl_pagecache *cache, uint64_t first, uint64_t th
 {
 	struct hl_frame *frame;
 	uint64_t sync = 0, pages;
-	int rc = 0;
+	int rc = hl_cache_may_change(cache);
 
-	if (!hl_cache_is_ours(cache))
-		return -ECHILD;
-	if (cache->flags & HL_PAGECACHE_READ_ONLY)
-		return -EROFS;
+	if (rc)
+		return rc;
 	pages = atomic_load_explicit(&cache->pages, memory_order_relaxed);
 	if (first == then)
 		return -EINVAL;
